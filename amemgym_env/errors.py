@@ -1,0 +1,92 @@
+"""Every error the project raises on purpose, as one tree.
+
+```
+AMemGymError
+├── InputError            a file, set, config or folder is not what it must be (exit status 2)
+│   ├── ScenarioError     a scenario file; lists every offender
+│   ├── ConfigError       a setting, a name, a template
+│   └── RunError          a run's folder or journal
+├── ActionError           an action of the wrong type (also a TypeError)
+├── EpisodeOver           a step after the end
+├── ParseError            a model's reply cannot be read: that *is* the model's answer, it is recorded
+└── BackendError          a call could not be answered
+    ├── ContentError      the provider answered, but with nothing to read (empty, filtered, too long)
+    ├── TransportError    network, rate limit, server: the only errors that may be retried
+    └── BudgetExceeded    the run's budget is spent
+```
+
+A message says what was expected, what was found, where, and what to do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Cause = Literal["no_answer", "unreadable", "empty", "filtered", "context_exceeded"]
+"""Why a cell scored 0 although no choice was read; the names stand in `results.json`."""
+
+
+class AMemGymError(Exception):
+    """Base of all errors of the project."""
+
+
+class InputError(AMemGymError, ValueError):
+    """Something given to the project from outside is wrong; nothing was played or written."""
+
+
+class ScenarioError(InputError):
+    """A scenario file is wrong. `problems` holds one line for each offender."""
+
+    def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
+        """Join the message and its problems into one readable text."""
+        self.problems = problems
+        super().__init__("\n".join((message, *(f"  - {problem}" for problem in problems))))
+
+
+class ConfigError(InputError):
+    """A setting has an unknown name or a value outside its range."""
+
+
+class RunError(InputError):
+    """A run's folder or journal is missing, torn in the middle, or belongs to another run."""
+
+
+class ActionError(AMemGymError, TypeError):
+    """An action does not have the type that the action space declares."""
+
+
+class EpisodeOver(AMemGymError, RuntimeError):  # noqa: N818 - the field's standard name
+    """The episode has ended; call `reset()` first."""
+
+
+class ParseError(AMemGymError, ValueError):
+    """A model's reply cannot be read as what its Prompt asked for.
+
+    Never raised for transport: the reply arrived, and this is the model's answer.
+    """
+
+    def __init__(self, message: str, cause: Cause = "unreadable") -> None:
+        """Keep the cause under which the reply is counted."""
+        self.cause: Cause = cause
+        super().__init__(message)
+
+
+class BackendError(AMemGymError):
+    """A call of a model could not be answered."""
+
+
+class ContentError(BackendError):
+    """The provider answered with nothing to read; never retried as transport."""
+
+    def __init__(self, message: str, cause: Cause) -> None:
+        """Keep the cause under which the reply is counted."""
+        self.cause: Cause = cause
+        super().__init__(message)
+
+
+class TransportError(BackendError):
+    """Network, rate limit or server failure that outlived its retries."""
+
+
+class BudgetExceeded(BackendError):  # noqa: N818 - reads as what happened
+    """The run's budget of dollars or tokens is spent; the run can be resumed."""
