@@ -1,0 +1,182 @@
+"""What answers are worth: exam scores, memory score, and where a failure happened.
+
+A cell is one question at one period. Scores start as NaN and stay NaN where nothing could be
+asked: unscored is not zero. Means are taken over scored cells.
+Paper: AMemGym, Sections 3.4 and 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from amemgym_env.randomness import generator
+from amemgym_env.scenario import Scenario
+from amemgym_env.turn import NO_ANSWER, UNSCORED
+
+Floats = npt.NDArray[np.float64]
+Failure = Literal["write", "read", "utilization", "unattributed"]
+FAILURES: tuple[Failure, ...] = ("write", "read", "utilization", "unattributed")
+
+LEAST_HEADROOM = 0.1
+"""Upper bound minus random below this gives no memory score: the ratio would be noise."""
+
+
+def exam_scores(choices: Sequence[int], right: Sequence[int]) -> Floats:
+    """Return 1.0 for a right choice, 0.0 for a wrong one or NO_ANSWER, NaN for UNSCORED."""
+    scores = [
+        float("nan") if choice == UNSCORED else float(choice == truth and choice != NO_ANSWER)
+        for choice, truth in zip(choices, right, strict=True)
+    ]
+    return np.array(scores, dtype=np.float64)
+
+
+def mean(scores: Floats) -> float:
+    """Return the mean over scored cells, NaN when there are none."""
+    scored = scores[~np.isnan(scores)]
+    return float(scored.mean()) if scored.size else float("nan")
+
+
+def uniform_guess(scenario: Scenario) -> Floats:
+    """Return the expected score of a uniform guess, shape (periods, questions)."""
+    row = [1.0 / len(question.answer_choices) for question in scenario.qas]
+    return np.tile(np.array(row), (len(scenario.periods), 1))
+
+
+class MemoryScore(NamedTuple):
+    """The memory score of some users and periods, in both ways of averaging."""
+
+    mean_of_ratios: float
+    """Mean over users and periods of (overall - random) / (upper bound - random): the paper's."""
+    ratio_of_means: float
+    """The same ratio of the means over all of them, which no small denominator can dominate."""
+    by_period: tuple[float, ...]
+    """Mean over users, for each period that any user has; NaN without a score."""
+    without: int
+    """User-periods without a score: too little headroom, or nothing scored."""
+
+
+def memory_score(
+    accuracy: Sequence[Floats], random: Sequence[Floats], upper_bound: Sequence[Floats]
+) -> MemoryScore:
+    """Return the memory score; each argument holds one (periods, questions) array a user.
+
+    All three means of a user and period are taken over the same cells: those scored both in the
+    exam and for the upper bound.
+    """
+    longest = max((len(rows) for rows in accuracy), default=0)
+    ratios = np.full((len(accuracy), longest), np.nan)
+    sums = np.zeros(3)
+    without = 0
+    for user, parts in enumerate(zip(accuracy, random, upper_bound, strict=True)):
+        for period, (got, guess, best) in enumerate(zip(*parts, strict=True)):
+            both = ~(np.isnan(got) | np.isnan(best))
+            if not both.any():
+                without += 1
+                continue
+            means = np.array([got[both].mean(), guess[both].mean(), best[both].mean()])
+            sums += means
+            if means[2] - means[1] < LEAST_HEADROOM:
+                without += 1
+                continue
+            ratios[user, period] = (means[0] - means[1]) / (means[2] - means[1])
+    headroom = sums[2] - sums[1]
+    overall_ratio = (sums[0] - sums[1]) / headroom if headroom > 0 else float("nan")
+    by_period = tuple(mean(ratios[:, period]) for period in range(longest))
+    return MemoryScore(mean(ratios.ravel()), float(overall_ratio), by_period, without)
+
+
+def write_positions(scenario: Scenario) -> dict[str, tuple[int, ...]]:
+    """Return for each variable, by period, the latest period in which its value changed."""
+    positions: dict[str, list[int]] = {variable: [] for variable in scenario.variables}
+    for index, period in enumerate(scenario.periods):
+        for variable, row in positions.items():
+            changed = index == 0 or (
+                period.state[variable] != scenario.periods[index - 1].state[variable]
+            )
+            row.append(index if changed else row[-1])
+    return {variable: tuple(row) for variable, row in positions.items()}
+
+
+Known = Callable[[int, int, str], bool | None]
+"""(period, question, variable) -> whether the probe named the true value; None: not scored."""
+
+
+class Diagnosis(NamedTuple):
+    """Where each wrong cell failed, and which right cells were luck."""
+
+    failure: tuple[tuple[Failure | None, ...], ...]
+    """`[period][question]`; None for right and unscored cells."""
+    lucky: tuple[tuple[bool | None, ...], ...]
+    """`[period][question]`: right with a variable unknown; None unless right and probed."""
+
+
+def diagnose(scenario: Scenario, accuracy: Floats, known: Known) -> Diagnosis:
+    """Attribute each wrong cell to writing, reading or using the memory.
+
+    Utilization: all variables of the question were known at the period. Else write, when one
+    that is unknown now was already unknown at its write position (the end of the period of its
+    latest change), judged by the same question's probe there. Else read. Without a scored probe
+    where one is needed: unattributed. Paper: Section 4.3.
+    """
+    positions = write_positions(scenario)
+    failures: list[tuple[Failure | None, ...]] = []
+    lucky: list[tuple[bool | None, ...]] = []
+    for period in range(len(scenario.periods)):
+        failure_row: list[Failure | None] = []
+        lucky_row: list[bool | None] = []
+        for number, question in enumerate(scenario.qas):
+            now = {name: known(period, number, name) for name in question.variables}
+            score = accuracy[period, number]
+            lucky_row.append(
+                not all(now.values()) if score == 1.0 and None not in now.values() else None
+            )
+            if score != 0.0:
+                failure_row.append(None)
+                continue
+            then = [
+                known(positions[name][period], number, name)
+                for name, is_known in now.items()
+                if is_known is False
+            ]
+            failure_row.append(_attribute(list(now.values()), then))
+        failures.append(tuple(failure_row))
+        lucky.append(tuple(lucky_row))
+    return Diagnosis(tuple(failures), tuple(lucky))
+
+
+def _attribute(now: list[bool | None], then: list[bool | None]) -> Failure:
+    if None in now:
+        return "unattributed"
+    if all(now):
+        return "utilization"
+    if False in then:
+        return "write"
+    return "unattributed" if None in then else "read"
+
+
+def bootstrap(
+    statistic: Callable[[npt.NDArray[np.int64]], float],
+    count: int,
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    level: float = 0.95,
+) -> tuple[float, float]:
+    """Return a percentile interval of a statistic over resampled scenarios, never cells.
+
+    `statistic` maps indices of scenarios, shape (count,), to a number; NaN resamples are left
+    out. With fewer than two scenarios there is no interval: (NaN, NaN).
+    """
+    if count < 2:
+        return float("nan"), float("nan")
+    draws = generator("bootstrap", seed, count).integers(0, count, size=(resamples, count))
+    values = np.array([statistic(row) for row in draws])
+    values = values[~np.isnan(values)]
+    if not values.size:
+        return float("nan"), float("nan")
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
