@@ -1,0 +1,1 @@
+"""Scenario sets: personas, the offline generator, names of sets, and the audit of their quality."""

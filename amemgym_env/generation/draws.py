@@ -35,12 +35,15 @@ class Draws:
         return self.uniform() < probability
 
     def below(self, n: int) -> int:
-        """Return an integer in 0..n-1 (`n` >= 1)."""
-        return min(int(self.uniform() * n), n - 1)
+        """Return an integer in 0..n-1 (`n` >= 1).
+
+        A number of 53 bits below 1, times `n`, never rounds up to `n`.
+        """
+        return int(self.uniform() * n)
 
     def pick(self, items: Sequence[T]) -> T:
         """Return one of the items, each as likely."""
-        return items[self.below(len(items))]
+        return items[int(self.uniform() * len(items))]
 
     def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
         """Return one of the items, as likely as its weight (at least one is positive)."""
@@ -54,12 +57,13 @@ class Draws:
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return the items in a random order."""
-        found = list(items)
-        for end in range(len(found) - 1, 0, -1):
-            other = self.below(end + 1)
-            found[end], found[other] = found[other], found[end]
-        return found
+        return self.sample(items, len(items))
 
     def sample(self, items: Sequence[T], count: int) -> list[T]:
         """Return `count` different items (at most all) in a random order."""
-        return self.shuffled(items)[:count]
+        found = list(items)
+        size = len(found)
+        for place in range(min(count, size - 1)):
+            other = place + int(self.uniform() * (size - place))
+            found[place], found[other] = found[other], found[place]
+        return found[:count]

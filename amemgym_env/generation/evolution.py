@@ -178,7 +178,7 @@ class Course:
         targets: list[tuple[Combination, float]] = [(start, 1.0)]
         for position in variables:
             targets = [
-                (target[:position] + (value,) + target[position + 1 :], weight * share)
+                ((*target[:position], value, *target[position + 1 :]), weight * share)
                 for target, weight in targets
                 for value, share in self._moves(position, start[position])
             ]

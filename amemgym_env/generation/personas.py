@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
@@ -50,13 +50,13 @@ class _Life:
     has: frozenset[str]
 
 
-@lru_cache(maxsize=None)
+@cache
 def personas(split: Split) -> tuple[Persona, ...]:
     """Return the pool of a split, always the same: `POOL_SIZES[split]` distinct personas."""
     return tuple(_persona(split, number) for number in range(POOL_SIZES[split]))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _tables() -> dict[str, Any]:
     file = resources.files("amemgym_env").joinpath("library", "personas.json")
     tables: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -73,7 +73,10 @@ def _persona(split: Split, number: int) -> Persona:
     names = region["women" if life.woman else "men"]
     name = names[number // len(regions) % len(names)]
     hobbies = draws.sample(tables["hobbies"], 3 + draws.below(2))
-    skills = [*(life.occupation or {"skills": []})["skills"], *draws.sample(tables["other_skills"], 2)]
+    skills = [
+        *(life.occupation or {"skills": []})["skills"],
+        *draws.sample(tables["other_skills"], 2),
+    ]
     profile = {
         "uuid": _uuid(split, number),
         "name": name,
@@ -84,7 +87,9 @@ def _persona(split: Split, number: int) -> Persona:
         "occupation": _occupation_name(life),
         "hobbies_and_interests": ", ".join(hobbies),
         "skills_and_expertise": ", ".join(skills),
-        "complementary_info": _about(draws, tables, split, life, name, draws.pick(region["towns"]), hobbies),
+        "complementary_info": _about(
+            draws, tables, split, life, name, draws.pick(region["towns"]), hobbies
+        ),
     }
     lines = (f"{key}: {value}" for key, value in profile.items() if key != "uuid")
     return Persona({**profile, "formatted_str": "\n".join(lines)}, life.age, life.has)
@@ -101,7 +106,9 @@ def _life(draws: Draws, tables: dict[str, Any]) -> _Life:
     elif draws.chance(0.9):
         has.add("job")
     # Nobody of 20 has a degree that takes until 22 or 24.
-    reachable = [level for level, least in zip(levels, (18, 18, 19, 20, 22, 24), strict=True) if least <= age]
+    reachable = [
+        level for level, least in zip(levels, (18, 18, 19, 20, 22, 24), strict=True) if least <= age
+    ]
     education = "some_college" if "study" in has and age < 22 else draws.pick(reachable)
     if "study" in has and education == "no_diploma":
         education = "high_school"

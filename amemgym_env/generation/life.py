@@ -1,0 +1,202 @@
+"""One scenario in the making: its states, periods, sessions with times, and questions.
+
+Period 0 tells the initial state, every variable in its own session or with its question's other
+one. In later periods each change has its event and is told on one of the last evenings, so that
+the exam at the period's end finds everything told. Draws come from one stream for each purpose:
+a change of how texts are drawn leaves the course of the state as it is.
+Paper: AMemGym, Section 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from amemgym_env.generation.choices import answer_choices
+from amemgym_env.generation.draws import Draws
+from amemgym_env.generation.evolution import Course, change_plan
+from amemgym_env.generation.personas import Persona
+from amemgym_env.generation.settings import Settings
+from amemgym_env.randomness import Key
+from amemgym_env.topics import LIBRARY_NAME, LIBRARY_VERSION, Topic
+
+State = dict[str, str]
+
+
+class Life:
+    """One scenario in the making; `key` names its draws."""
+
+    def __init__(
+        self,
+        scenario_id: str,
+        key: tuple[Key, ...],
+        settings: Settings,
+        persona: Persona,
+        chosen: Sequence[Topic],
+    ) -> None:
+        self.id = scenario_id
+        self.settings = settings
+        self.persona = persona
+        self.topics = chosen
+        size = self.settings.variables_per_question
+        self.names = [list(topic.variables)[:size] for topic in chosen]
+        """Variables of each question."""
+        self._draws = {
+            purpose: Draws(*key, purpose)
+            for purpose in ("plan", "course", "texts", "times", "choices")
+        }
+        self._exposures: dict[tuple[str, str], list[str]] = {}
+        self.courses = [
+            Course(
+                [len(topic.variables[name]) for name in names],
+                self.settings.gradual,
+                self._draws["course"],
+            )
+            for topic, names in zip(chosen, self.names, strict=True)
+        ]
+
+    def item(self) -> dict[str, Any]:
+        """Return the scenario as the JSON object of a scenario file."""
+        periods = self._periods()
+        return {
+            "id": self.id,
+            "start_time": self.settings.start,
+            "user_profile": dict(self.persona.profile),
+            "state_schema": {
+                name: topic.state_schema[name]
+                for topic, names in zip(self.topics, self.names, strict=True)
+                for name in names
+            },
+            "periods": periods,
+            "qas": [self._question(index) for index in range(len(self.topics))],
+            "library": {"name": LIBRARY_NAME, "version": LIBRARY_VERSION},
+        }
+
+    def _periods(self) -> list[dict[str, Any]]:
+        plan = change_plan(self.settings, self._draws["plan"])
+        state = self._state()
+        everything = list(range(self.settings.variables))
+        periods = [self._period(0, {}, state, self._groups(everything, initial=True))]
+        for number, changing in enumerate(plan, start=1):
+            for question, positions in self._by_question(changing).items():
+                self.courses[question].change(positions)
+            before, state = state, self._state()
+            periods.append(self._period(number, before, state, self._groups(changing)))
+        totals = dict.fromkeys(state, 0)
+        for period in periods[1:]:
+            for name in period["updates"]:
+                totals[name] += 1
+        for period in periods:
+            # The benchmark's files hold the totals of the whole life in every period.
+            period["update_cnts"] = dict(totals)
+        return periods
+
+    def _state(self) -> State:
+        return {
+            name: self.topics[question].state_schema[name][value]
+            for question, course in enumerate(self.courses)
+            for name, value in zip(self.names[question], course.now, strict=True)
+        }
+
+    def _by_question(self, variables: Sequence[int]) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for variable in variables:
+            question, position = divmod(variable, self.settings.variables_per_question)
+            found.setdefault(question, []).append(position)
+        return found
+
+    def _groups(self, variables: Sequence[int], initial: bool = False) -> list[tuple[int, ...]]:
+        """Split variables into those that one session gives away, in the order of the sessions.
+
+        A later period's first two variables of a question always come in one session: a user who
+        tells of two changes in the same matter tells them together.
+        """
+        draws = self._draws["texts"]
+        groups: list[tuple[int, ...]] = []
+        for question, positions in self._by_question(variables).items():
+            first = question * self.settings.variables_per_question
+            together = positions[:2] == [0, 1]
+            if together and (not initial or draws.chance(self.settings.joint_initial)):
+                groups.append((first, first + 1))
+                positions = positions[2:]
+            groups.extend((first + position,) for position in positions)
+        return draws.shuffled(groups)
+
+    def _period(
+        self, number: int, before: State, state: State, groups: list[tuple[int, ...]]
+    ) -> dict[str, Any]:
+        end = self.settings.bound(number)
+        times = self._times(end, len(groups))
+        sessions = [
+            self._session(group, state, time, number > 0)
+            for group, time in zip(groups, times, strict=True)
+        ]
+        start = None if number == 0 else self.settings.bound(number - 1).date().isoformat()
+        events = [session["event"] for session in sessions if session["event"] is not None]
+        return {
+            "period_start": start,
+            "period_end": end.date().isoformat(),
+            "period_summary": " ".join(events) if events else None,
+            "sessions": sessions,
+            "state": state,
+            "updates": {
+                name: {"old": before.get(name), "new": value}
+                for name, value in state.items()
+                if before.get(name) != value
+            },
+        }
+
+    def _times(self, end: datetime, sessions: int) -> list[str]:
+        """Return the session times: evenings of the last days up to `end`, one a day."""
+        draws = self._draws["times"]
+        evening = end + timedelta(hours=19)
+        moments = (
+            evening - timedelta(days=back, seconds=-draws.below(3 * 3600))
+            for back in range(sessions - 1, -1, -1)
+        )
+        return [moment.isoformat(" ")[:19] for moment in moments]
+
+    def _session(
+        self, group: tuple[int, ...], state: State, time: str, changed: bool
+    ) -> dict[str, Any]:
+        question = group[0] // self.settings.variables_per_question
+        names = [self.names[question][v % self.settings.variables_per_question] for v in group]
+        exposed = {name: state[name] for name in names}
+        event = None
+        if changed:
+            event = " ".join(self._event(question, *pair) for pair in exposed.items())
+        return {
+            "event": event,
+            "exposed_states": exposed,
+            "query": self._opener(question, exposed),
+            "messages": [],
+            "session_time": time,
+        }
+
+    def _event(self, question: int, name: str, value: str) -> str:
+        events = self.topics[question].variables[name][value].events
+        return self._draws["texts"].pick(events).replace("{name}", self.persona.name)
+
+    def _opener(self, question: int, exposed: State) -> str:
+        topic, draws = self.topics[question], self._draws["texts"]
+        names, values = list(exposed), list(exposed.values())
+        if len(names) == 2:
+            return draws.pick(topic.joint_utterances(names[0], names[1], (values[0], values[1])))
+        material = topic.variables[names[0]][values[0]]
+        # A value that comes back is told in other words, as long as there are any.
+        left = self._exposures.setdefault((names[0], values[0]), [])
+        if not left:
+            left.extend(draws.shuffled(material.exposures))
+        return left.pop()
+
+    def _question(self, index: int) -> dict[str, Any]:
+        topic, names, draws = self.topics[index], self.names[index], self._draws["choices"]
+        return {
+            "query": draws.pick(topic.questions),
+            "required_info": list(names),
+            "answer_choices": answer_choices(
+                topic, names, self.courses[index], self.settings.min_choices, draws
+            ),
+            "topic": topic.id,
+        }
