@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from amemgym_env.errors import ConfigError, EpisodeOver
 from amemgym_env.memory import Applied, Bank
-from amemgym_env.script import Conversation, Script, Utterance
+from amemgym_env.script import Conversation, Kind, Script, Utterance
 from amemgym_env.turn import NO_ANSWER, UNSCORED, Operation, Phase
 
 
@@ -164,15 +164,26 @@ class Episode:
         return tuple(question.query for question in self.script.scenario.qas) if self.exams else ()
 
     @property
-    def next_is_follow_up(self) -> bool:
-        """Whether the next step goes on in this session, so that a user model may word it."""
+    def goes_on(self) -> bool:
+        """Whether the next step is a further round of this session."""
         after = self.position + 1
         return after < len(self.places) and self.places[after].round > 0
+
+    @property
+    def next_is_follow_up(self) -> bool:
+        """Whether the user's next message is a plain follow-up, which a user model may word.
+
+        Late exposures and re-mentions stay the script's: what the user gives away is truth.
+        """
+        conversation = self.conversation
+        if conversation is None or not self.goes_on:
+            return False
+        return conversation.utterances[self.place.round + 1].kind is Kind.FOLLOW_UP
 
     def advance(self, action: Action, next_user_text: str | None = None) -> Transition:
         """Return the episode after `action`, and what became of it.
 
-        `next_user_text` replaces the script's next utterance, where that is a follow-up.
+        `next_user_text` replaces the script's next utterance, where `next_is_follow_up`.
 
         Raises:
             EpisodeOver: the episode has ended.
@@ -187,7 +198,7 @@ class Episode:
 
     def _talk(self, action: Action, next_user_text: str | None) -> Transition:
         bank, applied = self.bank.apply_all(action.memory, self.time, self.turn)
-        goes_on = self.next_is_follow_up
+        goes_on = self.goes_on
         record = (self.message, action.reply, action.memory)
         episode = Episode(
             self.script,
@@ -196,7 +207,7 @@ class Episode:
             self.places,
             self.position + 1,
             self.turn + 1,
-            next_user_text if goes_on else None,
+            next_user_text if self.next_is_follow_up else None,
             (*self.dialogue, (self.message, action.reply)) if goes_on else (),
             self.exams,
             self.probes,
@@ -240,7 +251,7 @@ class Episode:
     def digest(self) -> str:
         """Return a hash of everything said, done and answered so far, and of the script."""
         running = hashlib.sha256(self.script.key.encode())
-        for record in self._records():
+        for record in self.records():
             running = hashlib.sha256(running.digest() + json.dumps(record).encode())
         return running.hexdigest()
 
@@ -256,10 +267,10 @@ class Episode:
             "exams": [list(exam) for exam in self.exams],
             "probes": [list(probe) for probe in self.probes],
             "bank": self.bank.to_json(),
-            "trail": json.loads(json.dumps(self._records())),
+            "trail": json.loads(json.dumps(self.records())),
         }
 
-    def _records(self) -> list[Any]:
+    def records(self) -> list[Any]:
         """Return the records of all steps so far, first step first."""
         records = []
         before, record = self.trail
