@@ -47,16 +47,31 @@ def uniform_guess(scenario: Scenario) -> Floats:
 
 
 class MemoryScore(NamedTuple):
-    """The memory score of some users and periods, in both ways of averaging."""
+    """The memory score of some users and periods, with what it is made of."""
 
-    mean_of_ratios: float
-    """Mean over users and periods of (overall - random) / (upper bound - random): the paper's."""
-    ratio_of_means: float
-    """The same ratio of the means over all of them, which no small denominator can dominate."""
-    by_period: tuple[float, ...]
-    """Mean over users, for each period that any user has; NaN without a score."""
-    without: int
-    """User-periods without a score: too little headroom, or nothing scored."""
+    ratios: Floats
+    """(users, periods): (overall - random) / (upper bound - random); NaN without a score."""
+    means: Floats
+    """(users, periods, 3): overall, random and upper bound over the same cells; NaN unscored."""
+
+    def mean_of_ratios(self, users: npt.NDArray[np.int64] | None = None) -> float:
+        """Return the mean over users and periods: the paper's figure."""
+        return mean(self.ratios if users is None else self.ratios[users])
+
+    def ratio_of_means(self, users: npt.NDArray[np.int64] | None = None) -> float:
+        """Return the ratio of the means, which no small denominator can dominate."""
+        chosen = self.means if users is None else self.means[users]
+        overall, guess, best = (mean(chosen[..., part]) for part in range(3))
+        return (overall - guess) / (best - guess) if best > guess else float("nan")
+
+    @property
+    def by_period(self) -> tuple[float, ...]:
+        """Mean over users for each period, NaN without a score."""
+        return tuple(mean(column) for column in self.ratios.T)
+
+    def without(self, periods: Sequence[int]) -> int:
+        """Return how many user-periods have no score, given each user's number of periods."""
+        return int(sum(periods) - (~np.isnan(self.ratios)).sum())
 
 
 def memory_score(
@@ -65,28 +80,21 @@ def memory_score(
     """Return the memory score; each argument holds one (periods, questions) array a user.
 
     All three means of a user and period are taken over the same cells: those scored both in the
-    exam and for the upper bound.
+    exam and for the upper bound. Users may differ in periods and questions. Paper: Section 3.4.
     """
     longest = max((len(rows) for rows in accuracy), default=0)
     ratios = np.full((len(accuracy), longest), np.nan)
-    sums = np.zeros(3)
-    without = 0
+    means = np.full((len(accuracy), longest, 3), np.nan)
     for user, parts in enumerate(zip(accuracy, random, upper_bound, strict=True)):
-        for period, (got, guess, best) in enumerate(zip(*parts, strict=True)):
-            both = ~(np.isnan(got) | np.isnan(best))
+        for period, rows in enumerate(zip(*parts, strict=True)):
+            cells = np.stack(rows)
+            both = ~np.isnan(cells).any(axis=0)
             if not both.any():
-                without += 1
                 continue
-            means = np.array([got[both].mean(), guess[both].mean(), best[both].mean()])
-            sums += means
-            if means[2] - means[1] < LEAST_HEADROOM:
-                without += 1
-                continue
-            ratios[user, period] = (means[0] - means[1]) / (means[2] - means[1])
-    headroom = sums[2] - sums[1]
-    overall_ratio = (sums[0] - sums[1]) / headroom if headroom > 0 else float("nan")
-    by_period = tuple(mean(ratios[:, period]) for period in range(longest))
-    return MemoryScore(mean(ratios.ravel()), float(overall_ratio), by_period, without)
+            overall, guess, best = means[user, period] = cells[:, both].mean(axis=1)
+            if best - guess >= LEAST_HEADROOM:
+                ratios[user, period] = (overall - guess) / (best - guess)
+    return MemoryScore(ratios, means)
 
 
 def write_positions(scenario: Scenario) -> dict[str, tuple[int, ...]]:

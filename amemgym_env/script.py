@@ -364,14 +364,17 @@ class _Builder:
                 for text in texts
             ]
         own = {session.query for period in self.scenario.periods for session in period.sessions}
-        return [
-            session.query
-            for other in others
-            if other.id != self.scenario.id
-            for period in other.periods
-            for session in period.sessions
-            if session.query not in own
-        ]
+        # Sorted, so that a script does not depend on the order of the set.
+        return sorted(
+            {
+                session.query
+                for other in others
+                if other.id != self.scenario.id
+                for period in other.periods
+                for session in period.sessions
+            }
+            - own
+        )
 
     def _shuffled(self, texts: Sequence[str], *key: str | int) -> list[str]:
         order = permutation(len(texts), "script", self.scenario.id, self.seed, *key)

@@ -1,0 +1,208 @@
+"""Evaluation: plays an agent through scenarios and scores it, resumable and side by side.
+
+Each scenario is played from its start with whatever calls its journal already holds, so a resumed
+run repeats no call and gives the bytes of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from amemgym_env import prompts
+from amemgym_env.backend import Backend, Models, Recorded
+from amemgym_env.env import AMemGymEnv
+from amemgym_env.errors import BudgetExceeded, RunError, TransportError
+from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.journal import Event, Journal, MemoryJournal
+from amemgym_env.play import UserModel, play
+from amemgym_env.prompt import BUILT_IN, Templates
+from amemgym_env.reference import reference
+from amemgym_env.results import Results, ScenarioResult, scenario_result
+from amemgym_env.scenario import Scenario
+from amemgym_env.script import Script, build
+from amemgym_env.simulated import SimulatedModel
+from amemgym_env.turn import Agent
+from amemgym_env.version import VERSION
+
+DEFAULT_TOP_K = 10
+"""Entries retrieved for an agent that does not say how many it wants (`top_k`; -1: all)."""
+
+MakeAgent = Callable[[Models], Agent]
+"""Makes an agent that speaks through the given models; called once a scenario."""
+
+Backends = Callable[[Script], Mapping[str, Backend]]
+"""The models of one episode by role group (assistant, memory, user, judge)."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """How scenarios are played: everything that a score depends on beside agent and models."""
+
+    difficulty: str = "none"
+    seed: int = 0
+    rounds_initial: int = 1
+    rounds_update: int = 2
+    shuffle_choices: bool = True
+    diagnosis: bool = True
+    upper_bound: bool = True
+    capacity: int | None = None
+    """Entries that the memory bank holds; None: unbounded."""
+    question_blind: bool = False
+
+
+def simulated(profile: str = "confusion_only") -> Backends:
+    """Return the simulated model in all roles, with a profile of weaknesses."""
+    return lambda script: {"assistant": SimulatedModel(script, profile)}
+
+
+def evaluate(
+    make_agent: MakeAgent,
+    scenarios: str | Path | Sequence[Scenario] = "base",
+    *,
+    game: Game | None = None,
+    backends: Backends | None = None,
+    templates: Templates = BUILT_IN,
+    limit: int | None = None,
+    workers: int = 1,
+    journal: Callable[[Scenario], AbstractContextManager[Journal]] | None = None,
+    progress: Callable[[Scenario, Event], None] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Results:
+    """Play an agent through scenarios and return its results.
+
+    `scenarios` is a set's name, a file or loaded scenarios. `journal` gives the place where a
+    scenario's events are written and, on resume, read; None keeps them in memory. `workers`
+    scenarios are played side by side; results do not depend on it.
+
+    Raises:
+        ScenarioError: a file or set cannot be used. ConfigError: a setting cannot.
+        RunError: a journal belongs to another run.
+    """
+    game = game or Game()
+    backends = backends or simulated()
+    chosen = _chosen(scenarios, limit)
+    scripts = [_script(scenario, game, chosen) for scenario in chosen]
+    identity = dict(settings) if settings is not None else asdict(game)
+    run = _Run(make_agent, backends, templates, game, identity, progress)
+    opened = journal or (lambda _: nullcontext(MemoryJournal()))
+
+    def one(script: Script) -> ScenarioResult:
+        with opened(script.scenario) as events:
+            return run.scenario(script, events)
+
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        results = list(pool.map(one, scripts))
+    probe = make_agent(Models(backends(scripts[0])))
+    return Results(
+        label=str(getattr(probe, "label", type(probe).__name__)),
+        memory=str(getattr(probe, "memory", "external")),
+        simulated=any(backend.simulated for backend in backends(scripts[0]).values()),
+        settings=identity,
+        versions={"amemgym_env": VERSION, "prompts": prompts.versions()},
+        scenarios=results,
+        seed=game.seed,
+        stopped=run.stopped,
+    )
+
+
+def _chosen(scenarios: str | Path | Sequence[Scenario], limit: int | None) -> list[Scenario]:
+    if isinstance(scenarios, str | Path):
+        return list(named_scenarios(scenarios, limit))
+    return list(scenarios)[:limit]
+
+
+def _script(scenario: Scenario, game: Game, others: Sequence[Scenario]) -> Script:
+    return build(
+        scenario,
+        game.difficulty,
+        game.seed,
+        rounds_initial=game.rounds_initial,
+        rounds_update=game.rounds_update,
+        shuffle_choices=game.shuffle_choices,
+        others=others,
+    )
+
+
+class _Run:
+    """What the scenarios of one run share."""
+
+    def __init__(
+        self,
+        make_agent: MakeAgent,
+        backends: Backends,
+        templates: Templates,
+        game: Game,
+        identity: Mapping[str, Any],
+        progress: Callable[[Scenario, Event], None] | None,
+    ) -> None:
+        self.make_agent = make_agent
+        self.backends = backends
+        self.templates = templates
+        self.game = game
+        self.identity = identity
+        self.progress = progress
+        self.stopped: str | None = None
+
+    def scenario(self, script: Script, journal: Journal) -> ScenarioResult:
+        """Return a scenario's result, playing what its journal does not hold yet."""
+        earlier = journal.read()
+        self._check(script, earlier)
+        known = scenario_result(script, earlier)
+        if known.complete or self.stopped:
+            return known
+        self._play(script, journal, earlier)
+        return scenario_result(script, journal.read())
+
+    def _check(self, script: Script, earlier: Sequence[Event]) -> None:
+        for event in earlier:
+            if event["event"] == "start" and event["script"] != script.key:
+                raise RunError(
+                    f"scenario {script.scenario.id!r}: expected the journal of script "
+                    f"{script.key}, found {event['script']}; the folder holds another run: "
+                    "choose another out=, or the settings that it was made with"
+                )
+
+    def _play(self, script: Script, journal: Journal, earlier: Sequence[Event]) -> None:
+        def record(event: Event) -> None:
+            journal.write(event)
+            if self.progress is not None:
+                self.progress(script.scenario, event)
+
+        models = Models(
+            self.backends(script), self.templates, record, Recorded(earlier)
+        )
+        agent = self.make_agent(models)
+        user = None if models.backend("user").simulated else UserModel(models)
+        top_k = getattr(agent, "top_k", DEFAULT_TOP_K)
+        capacity = self.game.capacity or script.difficulty.capacity
+        env = AMemGymEnv(
+            scenarios=[script.scenario],
+            capacity="all" if capacity is None else capacity,
+            top_k="all" if top_k < 0 else top_k,
+            diagnosis=self.game.diagnosis,
+            question_blind=self.game.question_blind,
+            user=user,
+        )
+        record({"event": "start", "scenario": script.scenario.id, "script": script.key})
+        end: dict[str, Any] = {"event": "end", "hash": None, "error": None}
+        try:
+            if self.game.upper_bound:
+                record(reference(script, models))
+            play(agent, env, record, options={"script": script})
+            end["hash"] = env.episode.digest()
+        except TransportError as error:
+            end["error"] = str(error)
+        except BudgetExceeded as error:
+            end["error"] = self.stopped = str(error)
+        finally:
+            env.close()
+        backend = models.backend("exam")
+        end["unreadable"] = dict(sorted(models.causes.items()))
+        end["unrecognised"] = getattr(backend, "unrecognised", 0)
+        end["follow_up_failures"] = 0 if user is None else user.failures
+        record(end)

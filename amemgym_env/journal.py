@@ -1,0 +1,114 @@
+"""A scenario's journal: everything that happens, one JSON object a line, written as it happens.
+
+Resume, replay, re-scoring and the report read it. A line is on disk before the next thing begins;
+a torn last line is dropped before anything is appended, a torn line in the middle is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from amemgym_env.errors import RunError
+
+Event = dict[str, Any]
+
+
+class Journal(Protocol):
+    """Where the events of one scenario go, and where earlier ones come from."""
+
+    def read(self) -> list[Event]:
+        """Return all events so far."""
+        ...
+
+    def write(self, event: Event) -> None:
+        """Add an event; safe to call from several threads."""
+        ...
+
+
+class MemoryJournal:
+    """A journal that lives as long as the process."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+
+    def read(self) -> list[Event]:
+        """Return all events so far."""
+        return list(self._events)
+
+    def write(self, event: Event) -> None:
+        """Add an event."""
+        self._events.append(event)
+
+
+class FileJournal:
+    """A journal in a file of JSON Lines. Use it as a context manager while writing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._file: Any = None
+
+    def read(self) -> list[Event]:
+        """Return all events so far; a torn last line is no event.
+
+        Raises:
+            RunError: a line that is not the last cannot be read.
+        """
+        return [event for event, _ in self._lines()]
+
+    def write(self, event: Event) -> None:
+        """Add an event and hand it to the operating system before returning."""
+        line = json.dumps(event) + "\n"
+        with self._lock:
+            self._file.write(line)
+            self._file.flush()
+
+    def __enter__(self) -> FileJournal:
+        """Open the file for writing behind its last whole line."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        end = 0
+        for _, end in self._lines():
+            pass
+        self._file = self.path.open("ab")
+        self._file.truncate(end)
+        self._file.close()
+        self._file = self.path.open("a", encoding="utf-8", newline="\n")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _lines(self) -> Iterator[tuple[Event, int]]:
+        """Yield each event with the offset of its line's end."""
+        if not self.path.exists():
+            return
+        data = self.path.read_bytes()
+        start = 0
+        while start < len(data):
+            newline = data.find(b"\n", start)
+            end = len(data) if newline < 0 else newline + 1
+            try:
+                event = json.loads(data[start:end])
+            except ValueError as error:
+                if newline < 0 or end == len(data):
+                    return
+                number = data.count(b"\n", 0, start) + 1
+                raise RunError(
+                    f"{self.path}, line {number}: expected a JSON object, found a damaged line; "
+                    "restore the file, or delete it to play the scenario again"
+                ) from error
+            if newline < 0:
+                return
+            yield event, end
+            start = end

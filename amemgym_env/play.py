@@ -1,0 +1,179 @@
+"""A driver: plays an agent through an environment and writes down what happens.
+
+The driver knows the environment through `reset`, `step` and the observation, so it works through
+any wrapper. Whatever the agent could not be asked is UNSCORED, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+
+from amemgym_env.actions import answers, say, values
+from amemgym_env.backend import Models
+from amemgym_env.env import AMemGymEnv
+from amemgym_env.episode import Episode
+from amemgym_env.errors import ContentError, TransportError
+from amemgym_env.observations import exam_from, probe_from, turn_from
+from amemgym_env.prompt import message
+from amemgym_env.prompts import UserFollowUp
+from amemgym_env.turn import Agent, Answer, Entry, Phase, Value, Variable, shown_message
+
+Event = dict[str, Any]
+"""One line of a scenario's journal."""
+
+Record = Callable[[Event], None]
+
+
+def play(
+    agent: Agent,
+    env: gymnasium.Env[Any, Any],
+    record: Record,
+    *,
+    seed: int | None = None,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Play one episode to its end; every turn, exam and probe is recorded as it happens.
+
+    `seed` and `options` go to the environment's `reset`.
+
+    Raises:
+        TransportError: a turn or a memory update could not be had; what was played is recorded.
+        BudgetExceeded: the run's budget is spent.
+    """
+    inner = env.unwrapped
+    if not isinstance(inner, AMemGymEnv):
+        raise TypeError(f"expected an AMemGym-v0 environment, found {type(inner).__name__}")
+    observation, _ = env.reset(seed=seed, options=options)
+    agent.reset(inner.view)
+    over = False
+    while not over:
+        phase = Phase(int(observation["phase"]))
+        if phase is Phase.DIALOGUE:
+            action, event = _talk(agent, observation)
+        elif phase is Phase.EXAM:
+            action, event = _examine(agent, observation)
+        else:
+            action, event = _probe(agent, observation)
+        observation, _, terminated, truncated, info = env.step(action)
+        if phase is Phase.DIALOGUE:
+            event["operations"] = [
+                [outcome.operation.op, outcome.entry_id, outcome.operation.text, outcome.status]
+                for outcome in inner.applied
+            ]
+        elif phase is Phase.PROBE:
+            event["window"] = _in_window(agent, inner.episode)
+        record(event)
+        over = terminated or truncated
+        if truncated and info.get("error"):
+            raise TransportError(str(info["error"]))
+
+
+def _talk(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
+    turn = turn_from(observation)
+    reply = agent.reply(turn)
+    operations = agent.write(turn, reply)
+    event = {
+        "event": "turn",
+        "period": turn.period,
+        "session": turn.session,
+        "round": turn.round,
+        "time": turn.time,
+        "message": turn.message,
+        "reply": reply,
+        "retrieved": _ids(turn.memory),
+    }
+    return say(reply, *operations), event
+
+
+def _examine(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
+    exam = exam_from(observation)
+    given = [
+        answer if isinstance(answer, Answer) else Answer(int(answer)) for answer in agent.answer(exam)
+    ]
+    event = {
+        "event": "exam",
+        "period": exam.period,
+        "answers": [answer.choice for answer in given],
+        "causes": [answer.cause for answer in given],
+        "retrieved": [_ids(question.memory) for question in exam.questions],
+    }
+    return answers(given), event
+
+
+def _probe(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
+    probe = probe_from(observation)
+    given = [
+        [value if isinstance(value, Value) else Value(int(value)) for value in row]
+        for row in agent.probe(probe)
+    ]
+    event = {
+        "event": "probe",
+        "period": probe.period,
+        "values": [[value.index for value in row] for row in given],
+        "causes": [[value.cause for value in row] for row in given],
+        "retrieved": [_ids(question.memory) for question in probe.questions],
+    }
+    return values(given), event
+
+
+def _in_window(agent: Agent, episode: Episode) -> list[list[int]] | None:
+    """Return [session, round] of the period's rounds whose message the agent still keeps verbatim.
+
+    None for agents that do not show a `window` of chat messages.
+    """
+    window = getattr(agent, "window", None)
+    if not isinstance(window, list):
+        return None
+    kept = {part["content"] for part in window}
+    period = episode.probes[-1].period
+    return [
+        [session, number]
+        for session, conversation in enumerate(episode.script.periods[period])
+        for number, utterance in enumerate(conversation.utterances)
+        if shown_message(utterance.text, conversation.time, number == 0) in kept
+    ]
+
+
+def _ids(entries: tuple[Entry, ...]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+class UserModel:
+    """A real model in the role of the user: words the follow-ups of a script.
+
+    When it fails, the script's own words take its place; failures are counted.
+    Paper: AMemGym, Section 3.3.
+    """
+
+    def __init__(self, models: Models) -> None:
+        self.models = models
+        self.failures = 0
+
+    def __call__(self, episode: Episode, reply: str) -> str | None:
+        """Return what the user says after `reply`, or None for the script's words."""
+        scenario = episode.script.scenario
+        conversation = episode.conversation
+        if conversation is None:
+            return None
+        variables = tuple(
+            Variable(name, tuple(known)) for name, known in scenario.state_schema.items()
+        )
+        opener = episode.dialogue[0][0] if episode.dialogue else episode.message
+        prompt = UserFollowUp(
+            scenario.profile_text,
+            scenario.periods[episode.place.period].period_end,
+            opener,
+            (message("user", episode.message), message("assistant", reply)),
+            variables,
+        )
+        try:
+            outcome = self.models.ask(prompt)
+        except (TransportError, ContentError):
+            self.failures += 1
+            return None
+        if outcome.value is None:
+            self.failures += 1
+        return outcome.value
