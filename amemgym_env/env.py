@@ -13,7 +13,16 @@ from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.env_settings import Limit, checked_limit, checked_scenarios, one_of
 from amemgym_env.episode import Episode
 from amemgym_env.errors import BackendError, BudgetExceeded, ConfigError, EpisodeOver, ParseError
-from amemgym_env.info import Info, missing_and_surplus, reward, scores_of, step_info, truth
+from amemgym_env.info import (
+    Info,
+    accuracies,
+    accuracy,
+    missing_and_surplus,
+    reward,
+    scores_of,
+    step_info,
+    truth,
+)
 from amemgym_env.memory import Applied, Bank
 from amemgym_env.observations import Observation, Observer, exam_from, probe_from, turn_from
 from amemgym_env.scenario import Scenario
@@ -191,6 +200,8 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._index.follow(after.bank, applied)
         self.applied = applied
         scores = None if exam is None else scores_of(after, exam)
+        if scores is not None:
+            self._exams = (*self._exams, accuracy(scores))
         observation, error = self._observe()
         error = spent or error
         terminated = after.over
@@ -273,6 +284,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._steps = 0
         self._ended = False
         self.applied = ()
+        self._exams = accuracies(episode)
         self._user_calls = self._user_failures = 0
 
     def _chosen(self, options: Mapping[str, Any], seed: int) -> Scenario:
@@ -324,7 +336,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         missing: int = 0,
         surplus: int = 0,
     ) -> Info:
-        info = step_info(self.episode, applied, scores, missing, surplus)
+        info = step_info(self.episode, self._exams, applied, scores, missing, surplus)
         info["usage"] = {"user": {"calls": self._user_calls, "failures": self._user_failures}}
         if self.privileged:
             info["truth"] = truth(self.episode, scores)

@@ -41,14 +41,23 @@ def accuracy(scores: Floats) -> float | None:
     return None if np.isnan(value) else value
 
 
+def accuracies(episode: Episode) -> tuple[float | None, ...]:
+    """Return the accuracy of each exam so far."""
+    return tuple(accuracy(scores_of(episode, exam)) for exam in episode.exams)
+
+
 def step_info(
     episode: Episode,
+    exams: tuple[float | None, ...],
     applied: tuple[Applied, ...],
     scores: Floats | None,
     missing: int,
     surplus: int,
 ) -> Info:
-    """Return the info of a step that led to `episode`, a new dict without any truth."""
+    """Return the info of a step that led to `episode`, a new dict without any truth.
+
+    `exams` are the accuracies so far, `scores` those of an exam just answered.
+    """
     refused = sum(outcome.status.refused for outcome in applied)
     return {
         "scenario": episode.script.scenario.id,
@@ -58,7 +67,7 @@ def step_info(
         "refused": refused,
         "accuracy": None if scores is None else accuracy(scores),
         "scored": 0 if scores is None else int((~np.isnan(scores)).sum()),
-        "exams": tuple(accuracy(scores_of(episode, exam)) for exam in episode.exams),
+        "exams": exams,
         "missing": missing,
         "surplus": surplus,
     }

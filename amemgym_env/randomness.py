@@ -19,11 +19,11 @@ def digest(*key: Key) -> bytes:
 
     The parts are separated and typed, so ("ab", "c") and ("a", "bc") and (1,) and ("1",) differ.
     """
-    hasher = hashlib.blake2b(digest_size=16)
-    for part in key:
-        data = f"{type(part).__name__}\x1f{part}\x1e".encode("utf-8", "surrogatepass")
-        hasher.update(data)
-    return hasher.digest()
+    return hashlib.blake2b(b"".join(map(_encoded, key)), digest_size=16).digest()
+
+
+def _encoded(part: Key) -> bytes:
+    return f"{type(part).__name__}\x1f{part}\x1e".encode("utf-8", "surrogatepass")
 
 
 def uniform(*key: Key) -> float:
@@ -43,4 +43,11 @@ def generator(*key: Key) -> np.random.Generator:
 
 def permutation(n: int, *key: Key) -> tuple[int, ...]:
     """Return a permutation of 0..n-1, the same for the same key."""
-    return tuple(sorted(range(n), key=lambda i: digest(*key, i)))
+    keyed = hashlib.blake2b(b"".join(map(_encoded, key)), digest_size=16)
+
+    def rank(i: int) -> bytes:
+        hasher = keyed.copy()
+        hasher.update(_encoded(i))
+        return hasher.digest()  # that is `digest(*key, i)`
+
+    return tuple(sorted(range(n), key=rank))

@@ -7,11 +7,14 @@ Paper: AMemGym, Section 3.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, StrictStr
+
+from amemgym_env.randomness import digest
 
 State = Mapping[str, str]
 """A value for each variable of the schema."""
@@ -109,6 +112,11 @@ class Scenario(_Part):
     def variables(self) -> tuple[str, ...]:
         """Names of the state variables, in the order of the schema."""
         return tuple(self.state_schema)
+
+    @cached_property
+    def key(self) -> str:
+        """Hex digest of the whole scenario: equal keys are equal scenarios."""
+        return digest("scenario", json.dumps(self.to_json(), sort_keys=True)).hex()
 
     @cached_property
     def right_choices(self) -> tuple[tuple[int, ...], ...]:

@@ -101,7 +101,7 @@ class Script:
     def key(self) -> str:
         """Hex digest of all that the script depends on: equal keys play the same episode."""
         parts = {
-            "scenario": self.scenario.to_json(),
+            "scenario": self.scenario.key,
             "difficulty": asdict(self.difficulty),
             "seed": self.seed,
             "utterances": [utterance.text for utterance in self.utterances],
@@ -124,8 +124,7 @@ class Script:
         """Shown index of the right choice, `[period][question]`."""
         return tuple(
             tuple(
-                order.index(right)
-                for order, right in zip(self.option_orders, rights, strict=True)
+                order.index(right) for order, right in zip(self.option_orders, rights, strict=True)
             )
             for rights in self.scenario.right_choices
         )
@@ -245,9 +244,7 @@ class _Builder:
         conversations = self._with_distractors(period, conversations, rounds)
         return self._with_re_mentions(period, conversations)
 
-    def _conversation(
-        self, period: int, index: int, session: Session, rounds: int
-    ) -> Conversation:
+    def _conversation(self, period: int, index: int, session: Session, rounds: int) -> Conversation:
         place = (period, index)
         exposing = (session.query, tuple(session.exposed_states.items()))
         named = next(iter(session.exposed_states), None)
@@ -291,7 +288,9 @@ class _Builder:
             variable = self._below(max(1, len(self.scenario.variables)), "topic", period, number)
             turns = (
                 Utterance(0, text, Kind.DISTRACTOR),
-                *self._follow_ups(self.scenario.variables[variable], rounds - 1, (period, -number - 1)),
+                *self._follow_ups(
+                    self.scenario.variables[variable], rounds - 1, (period, -number - 1)
+                ),
             )
             drawn.append(Conversation(moment.isoformat().removesuffix("+00:00"), turns, None))
         return sorted([*conversations, *drawn], key=lambda conversation: instant(conversation.time))

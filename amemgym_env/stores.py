@@ -19,6 +19,8 @@ from amemgym_env.memory import Applied, Bank
 from amemgym_env.turn import Entry
 
 _FIRST_ROWS = 32
+_SORTED_WHOLE = 512
+"""Up to this many rows, sorting all of them is faster than picking the nearest first."""
 
 
 class Store(Protocol):
@@ -107,12 +109,12 @@ class NumpyStore:
         if len(self._rows) < count:
             gaps = [row for row, entry_id in enumerate(self._ids) if entry_id is None]
             keys[:, gaps] = np.iinfo(np.int64).max
-        if k < count:
-            nearest = np.argpartition(keys, k - 1, axis=1)[:, :k]
+        if count > _SORTED_WHOLE:
+            nearest = np.argpartition(keys, min(k, count - 1), axis=1)[:, :k]
             ranks = np.argsort(np.take_along_axis(keys, nearest, axis=1), axis=1)
             order = np.take_along_axis(nearest, ranks, axis=1)
         else:
-            order = np.argsort(keys, axis=1)
+            order = np.argsort(keys, axis=1)[:, :k]
         return [tuple(self._ids[row] or "" for row in rows) for rows in order.tolist()]
 
     def close(self) -> None:
