@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from amemgym_env.balance import weights
 from amemgym_env.errors import ConfigError, InputError
 
 LIBRARY_NAME = "everyday"
@@ -77,6 +78,10 @@ class Topic(_Part):
     follow_ups: tuple[str, ...]
     """Neutral later utterances, good after any reply: they give no value away."""
 
+    def __hash__(self) -> int:
+        """Hash by the id, so that topics can be keys."""
+        return hash(self.id)
+
     @cached_property
     def state_schema(self) -> dict[str, list[str]]:
         """The variables with their values, in order."""
@@ -121,7 +126,29 @@ def split_of(topic_id: str) -> Split:
         ConfigError: no split has it.
     """
     _known(topic_id)
-    return next(split for split in SPLITS if any(t.id == topic_id for t in topics(split)))
+    return _splits()[topic_id]
+
+
+@cache
+def form_weights(split: Split) -> dict[str, float]:
+    """Return the weights to draw the neutral texts of a split by, so that form tells nothing.
+
+    Distractors, openers and follow-ups are each weighed against the exposures (see `balance`).
+    """
+    exposing: list[str] = []
+    pools: dict[str, list[str]] = {"distractor": [], "opener": [], "follow_up": []}
+    for found in topics(split):
+        for text, kind in utterances(found):
+            if kind in ("exposure", "joint"):
+                exposing.append(text)
+            else:
+                pools["distractor" if kind in DISTRACTOR_KINDS else kind].append(text)
+    return {text: w for pool in pools.values() for text, w in weights(pool, exposing).items()}
+
+
+@cache
+def _splits() -> dict[str, Split]:
+    return {topic.id: split for split in SPLITS for topic in topics(split)}
 
 
 @cache

@@ -16,7 +16,11 @@ from amemgym_env.topics import Topic
 
 
 def answer_choices(
-    topic: Topic, names: Sequence[str], course: Course, least: int, draws: Draws
+    topic: Topic,
+    names: Sequence[str],
+    course: Course,
+    least: int,
+    draws: Draws,
 ) -> list[dict[str, Any]]:
     """Return the choices as JSON objects: `least` or, if more were lived through, those."""
     material = [list(topic.variables[name].items()) for name in names]

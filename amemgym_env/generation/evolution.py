@@ -11,6 +11,7 @@ Paper: AMemGym, Section 3.2 (state evolution).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 from amemgym_env.generation.draws import Draws
 from amemgym_env.generation.settings import Settings
@@ -18,8 +19,11 @@ from amemgym_env.generation.settings import Settings
 Combination = tuple[int, ...]
 """For each variable of a question the index of its value."""
 
-_REVISIT = 0.15
+_REVISIT = 0.05
 """Weight of a step to a combination that was met before, against 1 for a new one."""
+
+_FILLINGS = 24
+"""Random fillings of a question's choices among which the least conspicuous one is taken."""
 
 
 def change_plan(settings: Settings, draws: Draws) -> list[list[int]]:
@@ -143,7 +147,7 @@ class Course:
 
     def change(self, variables: Sequence[int]) -> Combination:
         """Change the variables at these positions (each to another value); return the new state."""
-        self.now = self._step(self.now, variables, _REVISIT)
+        self.now = self._step(self.now, variables)
         if self.now not in self.path:
             self.path.append(self.now)
         return self.now
@@ -151,30 +155,33 @@ class Course:
     def filled(self, least: int) -> list[Combination]:
         """Return at least `least` combinations: those lived through, then what fills them up.
 
-        The fillers carry the walk on, from its end or backwards from its beginning, by the same
-        kind of step: from the set alone nobody can tell where life began and where it stopped.
+        A life's combinations are neighbours of each other, and combinations at random are not: a
+        reader of the choices could tell fillers by how little they share with the rest (or how
+        much, were they all drawn from the middle). So of several random fillings that one is
+        taken whose fillers share with the other choices about as much as the lived ones do.
         """
-        found = list(self.path)
-        ends = [self.path[0], self.path[-1]]
-        while len(found) < least:
-            end = self._draws.below(2)
-            following = self._step(ends[end], [self._draws.below(len(self._sizes))], 0.0, found)
-            if following in found:
-                # A dead end, where all steps lead back: go on from anywhere.
-                ends[end] = self._draws.pick(found)
-                continue
-            found.append(following)
-            ends[end] = following
-        return found
+        missing = least - len(self.path)
+        if missing <= 0:
+            return list(self.path)
+        unmet = [c for c in product(*map(range, self._sizes)) if c not in self.path]
+        tries = [self._draws.sample(unmet, missing) for _ in range(_FILLINGS)]
+        return self.path + min(tries, key=self._standing_out)
+
+    def _standing_out(self, fillers: Sequence[Combination]) -> float:
+        """Return how far fillers and lived combinations differ in what they share with others."""
+        everything = [*self.path, *fillers]
+        shared = [
+            sum(a == b for other in everything for a, b in zip(one, other, strict=True))
+            for one in everything
+        ]
+        lived, filled = shared[: len(self.path)], shared[len(self.path) :]
+        return abs(sum(lived) / len(lived) - sum(filled) / len(filled))
 
     def _step(
         self,
         start: Combination,
         variables: Sequence[int],
-        revisit: float,
-        met: Sequence[Combination] | None = None,
     ) -> Combination:
-        met = self.path if met is None else met
         targets: list[tuple[Combination, float]] = [(start, 1.0)]
         for position in variables:
             targets = [
@@ -182,9 +189,9 @@ class Course:
                 for target, weight in targets
                 for value, share in self._moves(position, start[position])
             ]
-        weights = [weight * (revisit if target in met else 1.0) for target, weight in targets]
-        if not any(weights):
-            weights = [weight for _, weight in targets]
+        weights = [
+            weight * (_REVISIT if target in self.path else 1.0) for target, weight in targets
+        ]
         return self._draws.weighted([target for target, _ in targets], weights)
 
     def _moves(self, position: int, value: int) -> list[tuple[int, float]]:

@@ -46,7 +46,7 @@ class Life:
             purpose: Draws(*key, purpose)
             for purpose in ("plan", "course", "texts", "times", "choices")
         }
-        self._exposures: dict[tuple[str, str], list[str]] = {}
+        self._untold: dict[tuple[str, str], list[str]] = {}
         self.courses = [
             Course(
                 [len(topic.variables[name]) for name in names],
@@ -148,12 +148,15 @@ class Life:
         }
 
     def _times(self, end: datetime, sessions: int) -> list[str]:
-        """Return the session times: evenings of the last days up to `end`, one a day."""
+        """Return the session times: evenings of the days before `end`, one a day.
+
+        The last day is left free: something may still be said there that gives nothing away.
+        """
         draws = self._draws["times"]
         evening = end + timedelta(hours=19)
         moments = (
             evening - timedelta(days=back, seconds=-draws.below(3 * 3600))
-            for back in range(sessions - 1, -1, -1)
+            for back in range(sessions, 0, -1)
         )
         return [moment.isoformat(" ")[:19] for moment in moments]
 
@@ -185,7 +188,7 @@ class Life:
             return draws.pick(topic.joint_utterances(names[0], names[1], (values[0], values[1])))
         material = topic.variables[names[0]][values[0]]
         # A value that comes back is told in other words, as long as there are any.
-        left = self._exposures.setdefault((names[0], values[0]), [])
+        left = self._untold.setdefault((names[0], values[0]), [])
         if not left:
             left.extend(draws.shuffled(material.exposures))
         return left.pop()

@@ -117,10 +117,11 @@ class Settings:
                 (self.bound(period) - self.bound(period - 1)).days
                 for period in range(1, self.periods + 1)
             )
-            if self.most_changes > days:
+            if self.most_changes > days - 1:
                 yield (
-                    f"changes_per_period: up to {self.most_changes} sessions a period, one a day, "
-                    f"are more than the {days} days of the shortest period"
+                    f"changes_per_period: up to {self.most_changes} sessions a period, one a day "
+                    f"with the last day free, are more than the {days} - 1 = {days - 1} days of "
+                    "the shortest period"
                 )
         if self.min_choices > 4**self.variables_per_question:
             yield (
