@@ -1,17 +1,23 @@
 """AMemGym-env: a memory for conversational assistants, evaluated and trained in Gymnasium.
 
-Importing the package registers the environments `AMemGym-v0` and names the public things.
+Importing the package registers its environments and names the public things; each is loaded when
+it is first used, so that the import stays light.
 """
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import gymnasium as _gymnasium
 
-from amemgym_env.actions import answers, say, values
-from amemgym_env.env import AMemGymEnv
-from amemgym_env.errors import AMemGymError
-from amemgym_env.scenario import Scenario
-from amemgym_env.turn import NO_ANSWER, UNSCORED, Agent, Answer, Entry, Operation, Value
+from amemgym_env.version import VERSION as __version__
 
-__version__ = "0.1.0"
+if _TYPE_CHECKING:
+    from amemgym_env.actions import answers, say, values
+    from amemgym_env.env import AMemGymEnv
+    from amemgym_env.errors import AMemGymError
+    from amemgym_env.evaluation import evaluate
+    from amemgym_env.scenario import Scenario
+    from amemgym_env.turn import NO_ANSWER, UNSCORED, Agent, Answer, Entry, Operation, Value
 
 __all__ = [
     "NO_ANSWER",
@@ -24,10 +30,32 @@ __all__ = [
     "Operation",
     "Scenario",
     "Value",
+    "__version__",
     "answers",
+    "evaluate",
     "say",
     "values",
 ]
 
-if "AMemGym-v0" not in _gymnasium.registry:  # importing twice is no re-registration
-    _gymnasium.register(id="AMemGym-v0", entry_point="amemgym_env.env:AMemGymEnv")
+_MODULES = {
+    "actions": ("answers", "say", "values"),
+    "env": ("AMemGymEnv",),
+    "errors": ("AMemGymError",),
+    "evaluation": ("evaluate",),
+    "scenario": ("Scenario",),
+    "turn": ("NO_ANSWER", "UNSCORED", "Agent", "Answer", "Entry", "Operation", "Value"),
+}
+_ENVIRONMENTS = {"AMemGym-v0": "amemgym_env.env:AMemGymEnv"}
+
+
+def __getattr__(name: str) -> object:
+    """Return a public thing from the module that defines it."""
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(_import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+for _id, _entry_point in _ENVIRONMENTS.items():
+    if _id not in _gymnasium.registry:  # importing twice is no re-registration
+        _gymnasium.register(id=_id, entry_point=_entry_point)

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]
 
 Vectors = npt.NDArray[np.float32]
 """Integers in -127..127, shape (texts, width); float32 so that a matrix product is fast."""
@@ -24,16 +24,19 @@ Vectors = npt.NDArray[np.float32]
 SCALE = 127
 
 _STOP_WORDS = frozenset(
-    """a about above after again all also am an and any anything are as ask at be because been
-    before being best better between both but by can could did do does doing down during each
-    ensure even ever every few find for from get getting give given go going good great had has
-    have having he help helpful her here hers him his how i idea ideas if in into is it its just
-    keep know let like likely lot make making many may me might mine more most much my need new no
-    not now of off often on once one only or other others our ours out over own please provide
-    recommend recommendations same she should since so some someone something still such suggest
-    suggestions sure take than that the their theirs them then there these they thing things this
-    those through tips to too try trying under until up us use using very want was way ways we
-    well were s t ll re ve m d don what when where which while who why will wish with without would you your yours""".split()
+    """
+    a about above after again all also am an and any anything are as ask at be because been
+    before being best better between both but by can could did do does doing down during
+    each ensure even ever every few find for from get getting give given go going good great
+    had has have having he help helpful her here hers him his how i idea ideas if in into is
+    it its just keep know let like likely lot make making many may me might mine more most
+    much my need new no not now of off often on once one only or other others our ours out
+    over own please provide recommend recommendations same she should since so some someone
+    something still such suggest suggestions sure take than that the their theirs them then
+    there these they thing things this those through tips to too try trying under until up
+    us use using very want was way ways we well were s t ll re ve m d don what when where
+    which while who why will wish with without would you your yours
+    """.split()  # noqa: SIM905 - a list would take two hundred lines
 )
 _WORD = re.compile(r"[^\W_]+")
 _stemmer = snowballstemmer.stemmer("english")
@@ -60,7 +63,8 @@ def quantize(rows: npt.NDArray[np.floating]) -> Vectors:
         raise ValueError("expected finite embeddings, found NaN or infinity")
     norms = np.sqrt((rows.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
     units = np.divide(rows, norms, out=np.zeros(rows.shape, np.float64), where=norms > 0)
-    return np.rint(units * SCALE).astype(np.float32)
+    vectors: Vectors = np.rint(units * SCALE).astype(np.float32)
+    return vectors
 
 
 @lru_cache(maxsize=65536)

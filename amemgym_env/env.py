@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -12,7 +12,7 @@ from amemgym_env import actions, spaces
 from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.env_settings import Limit, checked_limit, checked_scenarios, one_of
 from amemgym_env.episode import Episode
-from amemgym_env.errors import BackendError, BudgetExceeded, ConfigError, EpisodeOver, ParseError
+from amemgym_env.errors import BackendError, ConfigError, EpisodeOver
 from amemgym_env.info import (
     Info,
     accuracies,
@@ -26,15 +26,13 @@ from amemgym_env.info import (
 from amemgym_env.memory import Applied, Bank
 from amemgym_env.observations import Observation, Observer, exam_from, probe_from, turn_from
 from amemgym_env.scenario import Scenario
-from amemgym_env.schedule import scenario_index, script_seed
+from amemgym_env.schedule import Schedule
 from amemgym_env.scoring import Floats
-from amemgym_env.script import Difficulty, Script, build, named_difficulty
+from amemgym_env.script import Difficulty, named_difficulty
 from amemgym_env.stores import MemoryIndex, NumpyStore, ReadOnlyView, StoreFactory
 from amemgym_env.transcript import transcript
 from amemgym_env.turn import Exam, Probe, Turn
-
-UserModel = Callable[[Episode, str], str | None]
-"""(episode before the step, the assistant's reply) -> the user's next message, or None."""
+from amemgym_env.user import UserModel, UserVoice, described
 
 
 class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
@@ -120,14 +118,14 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self.max_steps = checked_limit("max_steps", max_steps, None, least=1)
         self.render_mode = one_of("render_mode", render_mode, (None, "ansi", "human"))
         self.diagnosis, self.question_blind, self.privileged = diagnosis, question_blind, privileged
-        self._script_settings: dict[str, Any] = {
-            "difficulty": level,
-            "rounds_initial": rounds_initial,
-            "rounds_update": rounds_update,
-            "shuffle_choices": shuffle_choices,
-            "others": self.scenarios,
-        }
-        self._user = user
+        self._schedule = Schedule(
+            self.scenarios,
+            difficulty=level,
+            rounds_initial=rounds_initial,
+            rounds_update=rounds_update,
+            shuffle_choices=shuffle_choices,
+        )
+        self._user = UserVoice(user)
         self._index = MemoryIndex(embedder, store)
         self.view = ReadOnlyView(self._index)
         """The memory bank to look at: `entries()`, `search(text, k)`; stays valid over resets."""
@@ -137,12 +135,10 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._number = -1
         self._steps = 0
         self._ended = False
-        self._user_calls = self._user_failures = 0
+        self._exams: tuple[float | None, ...] = ()
         self._episode: Episode | None = None
         self.applied: tuple[Applied, ...] = ()
         """What became of the operations of the last step."""
-        # A wrong setting is refused here, before anything is played.
-        self._script(self.scenarios[0], 0)
 
     @property
     def episode(self) -> Episode:
@@ -161,8 +157,8 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         """Begin the next episode; `seed` begins a new series of episodes.
 
         `options={"scenario": id}` names the scenario; otherwise each comes once in a drawn order,
-        then all again in another. The script of episode n has the seed of `schedule.script_seed`.
-        `options={"script": Script}` plays a script that is already built, as evaluations do.
+        then all again in another. The script of episode n has the seed of `schedule.script_seed`;
+        `options={"script": script}` gives it ready, as evaluations do.
 
         Raises:
             ConfigError: an unknown option or scenario.
@@ -173,10 +169,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         elif self._seed is None:
             self._seed = int(self.np_random.integers(2**63))
         self._number += 1
-        script = (options or {}).get("script")
-        if not isinstance(script, Script):
-            scenario = self._chosen(options or {}, self._seed)
-            script = self._script(scenario, script_seed(self._seed, self._number))
+        script = self._schedule.script(self._seed, self._number, options or {})
         self._begin(Episode.start(script, Bank(capacity=self.capacity), self.diagnosis))
         observation, _ = self._observe()
         self._print(0)
@@ -193,7 +186,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         if self._ended:
             raise EpisodeOver("the episode is over; call reset() to begin another")
         read = actions.read(action, episode.place.phase)
-        spoken, spent = self._follow_up(episode, read.reply)
+        spoken, spent = self._user.follow_up(episode, read.reply)
         after, applied, exam, _ = episode.advance(read, spoken)
         self._episode = after
         self._steps += 1
@@ -247,7 +240,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
             "episode": episode.to_json(),
             "steps": self._steps,
             "ended": self._ended,
-            "user": [self._user_calls, self._user_failures],
+            "user": [self._user.calls, self._user.failures],
             "seed": self._seed,
             "number": self._number,
             "generator": self.np_random.bit_generator.state,
@@ -260,8 +253,9 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
             ConfigError: the snapshot is of another kind, scenario or script.
         """
         try:
-            scenario = self._chosen({"scenario": state["scenario"]}, 0)
-            script = self._script(scenario, state["script_seed"])
+            script = self._episode.script if self._episode is not None else None
+            if script is None or script.key != state["episode"]["script"]:
+                script = self._schedule.build(state["scenario"], state["script_seed"])
             episode = Episode.restore(script, state["episode"])
             steps, ended, (calls, failures) = state["steps"], state["ended"], state["user"]
             seed, number = state["seed"], state["number"]
@@ -273,7 +267,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._seed, self._number = seed, number
         self._begin(episode)
         self._steps, self._ended = steps, ended
-        self._user_calls, self._user_failures = calls, failures
+        self._user.calls, self._user.failures = calls, failures
         observation, _ = self._observe()
         return observation, self._info()
 
@@ -285,25 +279,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._ended = False
         self.applied = ()
         self._exams = accuracies(episode)
-        self._user_calls = self._user_failures = 0
-
-    def _chosen(self, options: Mapping[str, Any], seed: int) -> Scenario:
-        unknown = [name for name in options if name != "scenario"]
-        if unknown:
-            raise ConfigError(f"options: expected 'scenario' alone, found {unknown[0]!r}")
-        if "scenario" not in options:
-            return self.scenarios[scenario_index(len(self.scenarios), seed, self._number)]
-        for scenario in self.scenarios:
-            if scenario.id == options["scenario"]:
-                return scenario
-        some = [scenario.id for scenario in self.scenarios[:5]]
-        raise ConfigError(
-            f"scenario: expected an id of the {len(self.scenarios)} scenarios ({some} …), "
-            f"found {options['scenario']!r}"
-        )
-
-    def _script(self, scenario: Scenario, seed: int) -> Script:
-        return build(scenario, seed=seed, **self._script_settings)
+        self._user.calls = self._user.failures = 0
 
     def _observe(self) -> tuple[Observation, str | None]:
         """Return the observation, and the error when entries could not be retrieved for it."""
@@ -311,23 +287,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         try:
             return self._observer.observe(episode), None
         except BackendError as error:
-            return self._observer.observe(episode, retrieve=False), _described(error)
-
-    def _follow_up(self, episode: Episode, reply: str) -> tuple[str | None, str | None]:
-        """Return the next follow-up in the user model's words, and the error that ends all."""
-        if self._user is None or not episode.next_is_follow_up:
-            return None, None
-        self._user_calls += 1
-        error = None
-        try:
-            text = self._user(episode, reply)
-        except (BackendError, ParseError) as failure:
-            text = None
-            error = _described(failure) if isinstance(failure, BudgetExceeded) else None
-        if text is None or not text.strip():
-            self._user_failures += 1
-            return None, error
-        return actions.unicode(text), None
+            return self._observer.observe(episode, retrieve=False), described(error)
 
     def _info(
         self,
@@ -337,7 +297,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         surplus: int = 0,
     ) -> Info:
         info = step_info(self.episode, self._exams, applied, scores, missing, surplus)
-        info["usage"] = {"user": {"calls": self._user_calls, "failures": self._user_failures}}
+        info["usage"] = {"user": {"calls": self._user.calls, "failures": self._user.failures}}
         if self.privileged:
             info["truth"] = truth(self.episode, scores)
         return info
@@ -345,7 +305,3 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
     def _print(self, start: int) -> None:
         if self.render_mode == "human":
             print(transcript(self.episode, marks=self.privileged, start=start))
-
-
-def _described(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -70,7 +70,7 @@ def choice_probabilities(
     `entries` are what the retrieved entries give away, last written last.
     """
     found = readings(entries)
-    options = []
+    options: list[list[tuple[str | None, float]]] = []
     for variable in question.variables:
         reading = found.get(variable)
         if reading is None:
@@ -87,7 +87,7 @@ def choice_probabilities(
     probabilities = np.zeros(len(question.answer_choices))
     for combination in product(*options):
         weight = 1.0
-        known = {}
+        known: dict[str, str] = {}
         for variable, (value, probability) in zip(question.variables, combination, strict=True):
             weight *= probability
             if value is not None:

@@ -61,10 +61,10 @@ def _period_problems(
             yield f"{field}.old: expected {previous.get(variable)!r}, found {change.old!r}"
         replayed[variable] = change.new
     for variable in schema:
-        value, after = period.state.get(variable), replayed.get(variable)
-        if value is not None and value != after:
+        found, after = period.state.get(variable), replayed.get(variable)
+        if found is not None and found != after:
             yield (
-                f"{place}, state.{variable}: expected {after!r} after the updates, found {value!r}"
+                f"{place}, state.{variable}: expected {after!r} after the updates, found {found!r}"
             )
     for number, session in enumerate(period.sessions):
         field = f"{place}, session {number}, exposed_states"
@@ -124,16 +124,15 @@ def _time_problems(scenario: Scenario) -> Iterator[str]:
             f"session {number}, session_time": session.session_time
             for number, session in enumerate(period.sessions)
         }
-        unreadable = [
-            line for name, text in times.items() for line in _unreadable_time(text, name)
-        ]
+        unreadable = [line for name, text in times.items() for line in _unreadable_time(text, name)]
         if unreadable:
             yield from (f"{place}, {line}" for line in unreadable)
             continue
         end = instant(period.period_end)
         start = None if period.period_start is None else instant(period.period_start)
         if start is not None and start > end:
-            yield f"{place}, period_end: expected no earlier than {period.period_start}, found {end}"
+            expected = f"expected no earlier than {period.period_start}"
+            yield f"{place}, period_end: {expected}, found {period.period_end}"
         for number, session in enumerate(period.sessions):
             moment = instant(session.session_time)
             field = f"{place}, session {number}, session_time"

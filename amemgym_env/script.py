@@ -346,7 +346,7 @@ class _Builder:
         variable, value = exposures[0]
         if len(exposures) == 1 and variable in self.topics:
             texts = self.topics[variable].variables[variable][value].exposures
-            texts = [text for text in texts if text != said.query] or texts
+            texts = tuple(text for text in texts if text != said.query) or texts
             text = texts[self._below(len(texts), "re-mention text", period, number)]
             return Utterance(0, text, Kind.RE_MENTION, exposures)
         lead = neutral.RE_MENTIONS[self._below(len(neutral.RE_MENTIONS), "lead", period, number)]

@@ -88,7 +88,7 @@ class Answer(NamedTuple):
 class Value(NamedTuple):
     """An agent's answer about one probed variable."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides `tuple.index`
     """Index of the value as listed (from 0), NO_ANSWER or UNSCORED."""
     cause: Cause | None = None
 
