@@ -94,7 +94,9 @@ class Assistant(ABC):
 
     def probe(self, probe: Probe) -> Sequence[Sequence[Value]]:
         """Return the values that the assistant takes to be true, all asked at once."""
-        prompts = [StateQuery(self.context(asked.memory), asked.variables) for asked in probe.questions]
+        prompts = [
+            StateQuery(self.context(asked.memory), asked.variables) for asked in probe.questions
+        ]
         outcomes = self.models.ask_all(prompts)
         return [
             _values(outcome, len(asked.variables))
@@ -118,7 +120,7 @@ def _answer(outcome: Outcome[int]) -> Answer:
     return Answer(outcome.value)
 
 
-def _values(outcome: Outcome[tuple[int | None | ParseError, ...]], count: int) -> list[Value]:
+def _values(outcome: Outcome[tuple[int | ParseError | None, ...]], count: int) -> list[Value]:
     if outcome.error is not None:
         return [Value(UNSCORED)] * count
     if outcome.value is None:
@@ -126,7 +128,7 @@ def _values(outcome: Outcome[tuple[int | None | ParseError, ...]], count: int) -
     return [_value(part) for part in outcome.value]
 
 
-def _value(part: int | None | ParseError) -> Value:
+def _value(part: int | ParseError | None) -> Value:
     if part is None:
         return Value(NO_ANSWER, "no_answer")
     return Value(NO_ANSWER, part.cause) if isinstance(part, ParseError) else Value(part)

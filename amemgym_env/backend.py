@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from amemgym_env.errors import Cause, ContentError, ParseError, TransportError
 from amemgym_env.prompt import BUILT_IN, Message, Prompt, Role, Templates
@@ -81,7 +81,7 @@ class Backend(ABC):
     """Identifies the model in results and records."""
     simulated: bool = False
     """Whether results must be labelled as a simulated model's."""
-    concurrency: ClassVar[int] | int = 1
+    concurrency: int = 1
     """Calls that may be under way at once."""
 
     @abstractmethod
@@ -199,9 +199,7 @@ class Models:
         with ThreadPoolExecutor(width) as pool:
             return list(pool.map(lambda item: self._run(*item), prepared))
 
-    def _prepared(
-        self, prompt: Prompt[T]
-    ) -> tuple[Prompt[T], Call, Backend, str | None, int]:
+    def _prepared(self, prompt: Prompt[T]) -> tuple[Prompt[T], Call, Backend, str | None, int]:
         """Render a prompt and fix its place in the record before anything is sent."""
         call = Call(prompt.kind, prompt.role, prompt.render(self.templates), prompt.schema)
         backend = self.backend(prompt.role)
@@ -246,9 +244,7 @@ class Models:
         )
         return self._parsed(prompt, completion.text, cause)
 
-    def _remembered(
-        self, prompt: Prompt[T], call: Call, event: Mapping[str, Any]
-    ) -> Outcome[T]:
+    def _remembered(self, prompt: Prompt[T], call: Call, event: Mapping[str, Any]) -> Outcome[T]:
         self._account(call.role, Usage(**event["usage"]), Usage(**(event["retries"] or {})))
         return self._parsed(prompt, event["text"], event["cause"])
 
@@ -263,7 +259,6 @@ class Models:
             return
         event = {"event": "call", "kind": call.kind, "role": call.role}
         self.recorder({**event, "key": key, "occurrence": occurrence, **rest})
-
 
     def _parsed(self, prompt: Prompt[T], text: str, cause: Cause | None) -> Outcome[T]:
         if cause is None:

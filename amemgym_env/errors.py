@@ -10,8 +10,8 @@ AMemGymError
 ├── EpisodeOver           a step after the end
 ├── ParseError            a model's reply cannot be read: that *is* the model's answer, it is recorded
 └── BackendError          a call could not be answered
-    ├── ContentError      the provider answered, but with nothing to read (empty, filtered, too long)
-    ├── TransportError    network, rate limit, server: the only errors that may be retried
+    ├── ContentError      the provider answered, with nothing to read (empty, filtered, too long)
+    ├── TransportError    network, rate limit, server: all that may be retried
     └── BudgetExceeded    the run's budget is spent
 ```
 
@@ -55,7 +55,7 @@ class ActionError(AMemGymError, TypeError):
     """An action does not have the type that the action space declares."""
 
 
-class EpisodeOver(AMemGymError, RuntimeError):  # noqa: N818 - the field's standard name
+class EpisodeOver(AMemGymError, RuntimeError):
     """The episode has ended; call `reset()` first."""
 
 
@@ -88,5 +88,5 @@ class TransportError(BackendError):
     """Network, rate limit or server failure that outlived its retries."""
 
 
-class BudgetExceeded(BackendError):  # noqa: N818 - reads as what happened
+class BudgetExceeded(BackendError):
     """The run's budget of dollars or tokens is spent; the run can be resumed."""

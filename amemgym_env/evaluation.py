@@ -173,9 +173,7 @@ class _Run:
             if self.progress is not None:
                 self.progress(script.scenario, event)
 
-        models = Models(
-            self.backends(script), self.templates, record, Recorded(earlier)
-        )
+        models = Models(self.backends(script), self.templates, record, Recorded(earlier))
         agent = self.make_agent(models)
         user = None if models.backend("user").simulated else UserModel(models)
         top_k = getattr(agent, "top_k", DEFAULT_TOP_K)

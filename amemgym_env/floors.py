@@ -40,7 +40,10 @@ def first_stored(script: Script) -> Floats:
 def longest(script: Script) -> Floats:
     """Return the scores of always choosing the longest choice (the first of them as stored)."""
     picked = [
-        max(range(len(question.answer_choices)), key=lambda i: (len(question.answer_choices[i].answer), -i))
+        max(
+            range(len(question.answer_choices)),
+            key=lambda i: (len(question.answer_choices[i].answer), -i),
+        )
         for question in script.scenario.qas
     ]
     return _always(script, picked)
@@ -71,7 +74,9 @@ def choice_only(scripts: Sequence[Script]) -> list[Floats] | None:
     """
     if len(scripts) < 2:
         return None
-    features = [[_choice_features(script, q) for q in range(len(script.scenario.qas))] for script in scripts]
+    features = [
+        [_choice_features(script, q) for q in range(len(script.scenario.qas))] for script in scripts
+    ]
     rates = [
         [
             np.bincount(

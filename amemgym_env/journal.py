@@ -71,9 +71,7 @@ class FileJournal:
     def __enter__(self) -> FileJournal:
         """Open the file for writing behind its last whole line."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        end = 0
-        for _, end in self._lines():
-            pass
+        end = max((end for _, end in self._lines()), default=0)
         self._file = self.path.open("ab")
         self._file.truncate(end)
         self._file.close()

@@ -91,7 +91,8 @@ def _talk(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
 def _examine(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
     exam = exam_from(observation)
     given = [
-        answer if isinstance(answer, Answer) else Answer(int(answer)) for answer in agent.answer(exam)
+        answer if isinstance(answer, Answer) else Answer(int(answer))
+        for answer in agent.answer(exam)
     ]
     event = {
         "event": "exam",

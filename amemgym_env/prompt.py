@@ -35,7 +35,7 @@ def message(role: str, content: str) -> Message:
 
 
 class Prompt(ABC, Generic[T_co]):
-    """Base of all prompts; subclasses are frozen dataclasses whose fields are the call's content."""
+    """Base of all prompts; subclasses are frozen dataclasses, their fields the call's content."""
 
     kind: ClassVar[str]
     """Name of the call, and of its template file."""
@@ -86,7 +86,9 @@ class Templates:
         for file in sorted(path.glob("*.txt")):
             prompt = kinds.get(file.stem)
             if prompt is None:
-                raise ConfigError(f"templates: expected a name of {sorted(kinds)}, found {file.name!r}")
+                raise ConfigError(
+                    f"templates: expected a name of {sorted(kinds)}, found {file.name!r}"
+                )
             texts[file.stem] = check_template(prompt, file.read_text(encoding="utf-8-sig"))
         return cls(texts)
 

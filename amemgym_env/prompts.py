@@ -7,7 +7,7 @@ message. Paper: AMemGym, Section 4.1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -160,7 +160,7 @@ class ExamAnswer(Prompt[int]):
     question: Question
     kind: ClassVar[str] = "exam_answer"
     role: ClassVar[Role] = "exam"
-    schema = _ANSWER_SCHEMA
+    schema: ClassVar[Mapping[str, Any] | None] = _ANSWER_SCHEMA
     placeholders: ClassVar[tuple[str, ...]] = ("question",)
     template: ClassVar[str] = """\
 {question}
@@ -186,14 +186,14 @@ class InformedAnswer(ExamAnswer):
 
 
 @dataclass(frozen=True)
-class StateQuery(Prompt[tuple[int | None | ParseError, ...]]):
+class StateQuery(Prompt[tuple[int | ParseError | None, ...]]):
     """The values of all variables of one question, asked at once (diagnosis)."""
 
     context: Context
     variables: tuple[Variable, ...]
     kind: ClassVar[str] = "state_query"
     role: ClassVar[Role] = "probe"
-    schema = {"type": "object"}
+    schema: ClassVar[Mapping[str, Any] | None] = {"type": "object"}
     placeholders: ClassVar[tuple[str, ...]] = ("variables",)
     template: ClassVar[str] = """\
 What do you know about me as I am now? For each of the following, choose the value that holds for me today.
@@ -206,7 +206,7 @@ Reply with one JSON object that maps each name to exactly one of its values, or 
         text = templates.fill(type(self), {"variables": shown_probe(self.variables)})
         return [*self.context.render(templates), message("user", text)]
 
-    def parse(self, text: str) -> tuple[int | None | ParseError, ...]:
+    def parse(self, text: str) -> tuple[int | ParseError | None, ...]:
         """Return for each variable a value's index, None (not known) or why it is unreadable."""
         listed = [(variable.name, variable.values) for variable in self.variables]
         return replies.read_values(replies.read_object(text), listed)
@@ -220,7 +220,7 @@ class FactExtraction(Prompt[tuple[str, ...]]):
     information_types: tuple[str, ...] = INFORMATION_TYPES
     kind: ClassVar[str] = "fact_extraction"
     role: ClassVar[Role] = "memory"
-    schema = {
+    schema: ClassVar[Mapping[str, Any] | None] = {
         "type": "object",
         "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
         "required": ["facts"],
@@ -265,7 +265,7 @@ class MemoryDecision(Prompt[tuple[Operation, ...]]):
     neighbours: tuple[Entry, ...]
     kind: ClassVar[str] = "memory_decision"
     role: ClassVar[Role] = "memory"
-    schema = {
+    schema: ClassVar[Mapping[str, Any] | None] = {
         "type": "object",
         "properties": {
             "operations": {
@@ -348,7 +348,7 @@ class DictionaryUpdate(Prompt[tuple[Labelled, ...]]):
     information_types: tuple[str, ...] = INFORMATION_TYPES
     kind: ClassVar[str] = "dictionary_update"
     role: ClassVar[Role] = "memory"
-    schema = {"type": "object"}
+    schema: ClassVar[Mapping[str, Any] | None] = {"type": "object"}
     placeholders: ClassVar[tuple[str, ...]] = ("memories", "information_types", "messages")
     template: ClassVar[str] = """\
 You keep what a personal assistant remembers about its user as a dictionary of labels and texts. It holds now:

@@ -6,8 +6,8 @@ cannot be read with certainty raises ParseError and is recorded as the model's a
 Rules, each documented once:
 - Thoughts (`<think>...</think>`, any case) are not searched. An unclosed thought has no answer.
 - The answer is the last complete JSON object in the text; text around it is ignored.
-- A choice is a whole number from 1: `2`, `2.0`, `"2"`, `" 2 "`, `"Option 2"`, full-width digits and a
-  list of exactly one of these. Not booleans, words, letters, 2.5, 0 or anything out of range.
+- A choice is a whole number from 1: `2`, `2.0`, `"2"`, `" 2 "`, `"Option 2"`, full-width digits and
+  a list of exactly one of these. Not booleans, words, letters, 2.5, 0 or anything out of range.
 - A reply that is a bare number counts as that choice.
 - Names and values are compared without case, outer space, and with `_`, `-` and spaces alike.
 """
@@ -23,12 +23,14 @@ from typing import Any
 from amemgym_env.errors import ParseError
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_LABELLED = re.compile(r"(?:(?:option|choice|answer|number)\s*)?[#(]?\s*(\d{1,6})(?:\.0*)?\s*[.)]?", re.I)
+_LABELLED = re.compile(
+    r"(?:(?:option|choice|answer|number)\s*)?[#(]?\s*(\d{1,6})(?:\.0*)?\s*[.)]?", re.I
+)
 _DECODER = json.JSONDecoder(parse_constant=lambda name: None)
 
 
 def clean(text: str) -> str:
-    """Return text that can be stored and sent anywhere: pairs of surrogates joined, halves U+FFFD."""
+    """Return storable text: pairs of surrogates joined, lone halves as U+FFFD."""
     joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return joined
 
@@ -80,14 +82,14 @@ def read_choice(text: str, count: int) -> int:
 
 def read_values(
     answer: dict[str, Any], variables: Sequence[tuple[str, Sequence[str]]]
-) -> tuple[int | None | ParseError, ...]:
+) -> tuple[int | ParseError | None, ...]:
     """Return for each variable the index of the value named in a reply to a state query.
 
     None where the reply says null (not known); a ParseError where the variable is missing or its
     value cannot be read. A list of exactly one value is that value.
     """
     given = {normal(name): value for name, value in answer.items()}
-    read: list[int | None | ParseError] = []
+    read: list[int | ParseError | None] = []
     for name, values in variables:
         if normal(name) not in given:
             read.append(ParseError(f"expected the key {name!r}, found {list(answer)}"))

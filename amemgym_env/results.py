@@ -77,7 +77,7 @@ def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
     last = starts[-1] if starts else 0
     latest = events[last:]
     shape = (len(script.scenario.periods), len(script.scenario.qas))
-    chosen = np.full(shape, UNSCORED)
+    chosen = np.full(shape, UNSCORED, np.int64)
     causes: Counter[str] = Counter()
     for event in latest:
         if event["event"] == "exam":
@@ -89,7 +89,10 @@ def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
                 given[number] or "no_answer" for number, got in enumerate(row) if got == NO_ANSWER
             )
     accuracy = np.stack(
-        [exam_scores(row, right) for row, right in zip(chosen, script.right_shown, strict=True)]
+        [
+            exam_scores(row.tolist(), right)
+            for row, right in zip(chosen, script.right_shown, strict=True)
+        ]
     )
     reference = _last(latest, "reference")
     end = _last(latest, "end")
@@ -138,9 +141,7 @@ def _never_write(script: Script, reference: Event) -> Floats:
     return np.stack([exam_scores(chosen, right) for right in script.right_shown])
 
 
-def _known(
-    script: Script, probes: Mapping[int, Event]
-) -> Callable[[int, int, str], bool | None]:
+def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, str], bool | None]:
     scenario = script.scenario
 
     def known(period: int, number: int, variable: str) -> bool | None:
@@ -215,7 +216,7 @@ class Results:
         return any(not np.isnan(result.upper_bound).all() for result in self.scenarios)
 
     def scored(self, result: ScenarioResult) -> npt.NDArray[np.bool_]:
-        """Return which cells count: scored in the exam, and for the upper bound where there is one."""
+        """Return which cells count: scored in the exam, and (where asked) for the upper bound."""
         mask = ~np.isnan(result.accuracy)
         if self.has_upper_bound:
             mask &= ~np.isnan(result.upper_bound)
@@ -291,9 +292,7 @@ class Results:
             "memory_score": score.mean_of_ratios(),
             "memory_score_ratio_of_means": score.ratio_of_means(),
             "without_memory_score": score.without([len(r.accuracy) for r in self.scenarios]),
-            "floors": {
-                name: _ratio(self.cells(arrays)) for name, arrays in self.floors().items()
-            },
+            "floors": {name: _ratio(self.cells(arrays)) for name, arrays in self.floors().items()},
             "failures": {name: _ratio(parts[name]) for name in FAILURES},
             "lucky": _ratio(parts["lucky"]),
             "in_window_share": _ratio(standing),
@@ -330,7 +329,9 @@ class Results:
             "lucky": self.cells([_flags(result.diagnosis.lucky, True) for result in scenarios]),
         }
         for name in FAILURES:
-            parts[name] = self.cells([_flags(result.diagnosis.failure, name) for result in scenarios])
+            parts[name] = self.cells(
+                [_flags(result.diagnosis.failure, name) for result in scenarios]
+            )
         return parts
 
     def _usage_json(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ the state, not which answer is right. Its weaknesses are few, global and named; 
 hash keyed with scenario, seed, utterance, variable and mechanism, never with a prompt's text or an
 agent's settings, so that agents are compared on the same luck.
 
-Its results are labelled "simulated". They compare memory policies under stated assumptions; they are
-no substitute for a real model's.
+Its results are labelled "simulated". They compare memory policies under stated assumptions; they
+are no substitute for a real model's.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import NamedTuple
 
 from amemgym_env.backend import Backend, Call, Completion, Usage
 from amemgym_env.errors import ConfigError
 from amemgym_env.prompt import Message
 from amemgym_env.randomness import uniform
 from amemgym_env.reader import agreeing_choices
-from amemgym_env.replies import normal
 from amemgym_env.script import Exposures, Script
 
 
@@ -317,7 +317,11 @@ class _Recogniser:
             for text in self.starts.get(word[0].lower(), ()):
                 start = word.start() - self.offsets[text]
                 end = start + len(text)
-                if start >= 0 and flat.startswith(text, start) and not flat[end : end + 1].isalnum():
+                if (
+                    start >= 0
+                    and flat.startswith(text, start)
+                    and not flat[end : end + 1].isalnum()
+                ):
                     found.append(self.patterns[text])
                     position = end
                     break
@@ -326,9 +330,8 @@ class _Recogniser:
     def _unrecognised(self, content: str) -> int:
         """Return how many memories of a system message say nothing that is recognised."""
         memories = content.split("\n- ")[1:]
-        return sum(
-            not self._read(memory) for memory in memories if not memory.startswith("assistant:")
-        )
+        said = [memory for memory in memories if not memory.startswith("assistant:")]
+        return sum(1 for memory in said if not self._read(memory))
 
     def _question(self, content: str) -> tuple[int, int, tuple[int, ...]] | None:
         """Return (question, where it begins, shown number of each stored choice), if recognised."""
@@ -336,14 +339,18 @@ class _Recogniser:
             start = content.find(question.query)
             if start < 0:
                 continue
-            shown = [self._number(content, start, choice.answer) for choice in question.answer_choices]
+            shown = [
+                self._number(content, start, choice.answer) for choice in question.answer_choices
+            ]
             if None not in shown:
                 return number, start, tuple(shown)  # type: ignore[arg-type]
         return None
 
     @staticmethod
     def _number(content: str, start: int, answer: str) -> int | None:
-        match = re.compile(r"(\d+)[.)]\s*" + re.escape(answer) + r"(?=\n|\Z)").search(content, start)
+        match = re.compile(r"(\d+)[.)]\s*" + re.escape(answer) + r"(?=\n|\Z)").search(
+            content, start
+        )
         return int(match[1]) if match else None
 
     def variables(self, content: str) -> list[tuple[str, int]]:
@@ -371,16 +378,18 @@ class _Recogniser:
         return stored, new
 
     def _successors(self) -> dict[str, str]:
-        following = {}
+        following: dict[str, str] = {}
         for conversations in self.script.periods:
             for conversation in conversations:
                 texts = [utterance.text for utterance in conversation.utterances]
-                following.update(zip(texts, texts[1:], strict=False))
+                following.update(pairwise(texts))
         return following
 
     def after(self, spoken: str | None) -> str:
         """Return what the script's user says after an utterance."""
-        return self._next.get(spoken or "", "Thank you, that helps. Is there anything else to consider?")
+        return self._next.get(
+            spoken or "", "Thank you, that helps. Is there anything else to consider?"
+        )
 
 
 _WORD = re.compile(r"\w+")

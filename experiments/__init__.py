@@ -1,0 +1,1 @@
+"""The jobs: `python -m experiments.<job>`. Nothing imports them."""

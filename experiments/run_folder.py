@@ -1,0 +1,111 @@
+"""A run's folder: settings, one journal a scenario, results. Never overwritten by another run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from amemgym_env.errors import RunError
+from amemgym_env.journal import FileJournal
+from amemgym_env.scenario import Scenario
+from amemgym_env.scenario_files import slug
+
+RUNS = Path("runs")
+
+
+class RunFolder:
+    """The folder of one run, new or continued."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def open(
+        cls, out: str | None, job: str, identity: Mapping[str, Any], resume: bool
+    ) -> RunFolder:
+        """Return the folder of a run: `out`, or a new numbered one under runs/.
+
+        Raises:
+            RunError: the folder holds another run's results, or something else.
+        """
+        if out is None:
+            return cls(_numbered(job))._begun(identity)
+        folder = cls(Path(out))
+        if not folder.path.exists() or not any(folder.path.iterdir()):
+            folder.path.mkdir(parents=True, exist_ok=True)
+            return folder._begun(identity)
+        known = folder._settings()
+        if not resume:
+            raise RunError(
+                f"out={out}: expected a new folder, as resume=false says, found a run in it"
+            )
+        differing = sorted(
+            key for key in {*known, *identity} if known.get(key) != identity.get(key)
+        )
+        if differing:
+            lines = [
+                f"  - {key}: the folder has {known.get(key)!r}, found {identity.get(key)!r}"
+                for key in differing
+            ]
+            raise RunError(
+                f"out={out}: expected a new folder or this run's own, found another run's results; "
+                "choose another out=, or its settings\n" + "\n".join(lines)
+            )
+        return folder
+
+    def journal(self, scenario: Scenario) -> FileJournal:
+        """Return a scenario's journal."""
+        return FileJournal(self.path / "journals" / f"{slug(scenario.id)}.jsonl")
+
+    def save_results(self, results: Mapping[str, Any]) -> Path:
+        """Write results.json, whole or not at all."""
+        return write(self.path / "results.json", json.dumps(results, indent=1, allow_nan=False))
+
+    def _begun(self, identity: Mapping[str, Any]) -> RunFolder:
+        # JSON is YAML too, and keeps 'no', '0' and null what they are.
+        write(self.path / "config.yaml", json.dumps(identity, indent=2))
+        return self
+
+    def _settings(self) -> dict[str, Any]:
+        file = self.path / "config.yaml"
+        try:
+            known = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"out={self.path}: expected an empty folder or a run of this project, found "
+                f"neither ({error}); choose another out="
+            ) from error
+        if not isinstance(known, dict):
+            raise RunError(f"{file}: expected settings, found {type(known).__name__}")
+        return known
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file whole or not at all, as UTF-8."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_text(text + "\n", encoding="utf-8")
+    os.replace(partial, path)
+    return path
+
+
+def _numbered(job: str) -> Path:
+    """Make the next folder under runs/; two jobs started at once get two folders."""
+    RUNS.mkdir(exist_ok=True)
+    number = 1 + max((_number(path, job) for path in RUNS.iterdir()), default=0)
+    while True:
+        path = RUNS / f"{job}-{number:04d}"
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def _number(path: Path, job: str) -> int:
+    name, _, number = path.name.rpartition("-")
+    return int(number) if name == job and number.isdecimal() else 0

@@ -1,0 +1,148 @@
+"""Settings of the jobs: typed and closed. Hydra composes them, these models check them.
+
+Nothing below this folder sees Hydra or OmegaConf.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from amemgym_env.errors import ConfigError
+
+
+class Settings(BaseModel):
+    """Base of all settings: unknown keys are refused, values are not coerced."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class NativeAgent(Settings):
+    """`agent=native`."""
+
+    name: Literal["native"]
+
+
+class AWIAgent(Settings):
+    """`agent=awi`."""
+
+    name: Literal["awi"]
+    freq: Count = 2
+    ns: Annotated[int, Field(ge=0)] = 4
+
+
+class IndexAgent(Settings):
+    """`agent=rag` and `agent=awe`."""
+
+    name: Literal["rag", "awe"]
+    freq: Count = 2
+    ns: Annotated[int, Field(ge=0)] = 4
+    top_k: Annotated[int, Field(ge=-1)] = 30
+
+
+class OwnAgent(Settings):
+    """`agent=package.module:Class`; the class is called with the models."""
+
+    name: Literal["own"]
+    path: str
+
+
+AgentSettings = Annotated[
+    NativeAgent | AWIAgent | IndexAgent | OwnAgent, Field(discriminator="name")
+]
+
+
+class SimulatedBackend(Settings):
+    """`backend=simulated`."""
+
+    name: Literal["simulated"]
+    profile: str = "confusion_only"
+
+
+class LitellmBackend(Settings):
+    """`backend=litellm`. There is no key in it: keys come from the environment only."""
+
+    name: Literal["litellm"]
+    model: str
+    api_base: str | None = None
+    temperature: float = 0.0
+    max_tokens: Count = 8192
+    timeout: Annotated[float, Field(gt=0)] = 120.0
+    retries: Annotated[int, Field(ge=0)] = 5
+    max_concurrency: Count = 32
+
+
+class SameBackend(Settings):
+    """`user_backend=same`: the role is played by `backend`."""
+
+    name: Literal["same"]
+
+
+BackendSettings = Annotated[SimulatedBackend | LitellmBackend, Field(discriminator="name")]
+RoleSettings = Annotated[
+    SimulatedBackend | LitellmBackend | SameBackend, Field(discriminator="name")
+]
+
+
+class EvaluateSettings(Settings):
+    """Settings of `python -m experiments.evaluate`; conf/evaluate.yaml says what they mean."""
+
+    scenarios: str
+    limit: Count | None
+    difficulty: str
+    seed: int
+    rounds_initial: Count
+    rounds_update: Count
+    shuffle_choices: bool
+    capacity: Count | None
+    question_blind: bool
+    diagnosis: bool
+    upper_bound: bool
+    templates: str | None
+    out: str | None
+    resume: bool
+    workers: Count | None
+    agent: AgentSettings
+    backend: BackendSettings
+    user_backend: RoleSettings
+    memory_backend: RoleSettings
+    judge_backend: RoleSettings
+
+    def identity(self) -> dict[str, Any]:
+        """Return what results depend on: all but where they go and how fast they come."""
+        return self.model_dump(mode="json", exclude={"out", "resume", "workers"})
+
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def checked(model: type[T], composed: dict[str, Any]) -> T:
+    """Return composed settings as a typed object.
+
+    Raises:
+        ConfigError: lists every setting that is wrong.
+    """
+    try:
+        return model.model_validate(composed)
+    except ValidationError as error:
+        lines = [
+            f"  - {_key(line['loc'])}: {line['msg']}, found {line['input']!r:.80}"
+            for line in error.errors()
+        ]
+        raise ConfigError("settings are wrong; nothing was played\n" + "\n".join(lines)) from error
+
+
+def _key(loc: tuple[int | str, ...]) -> str:
+    """Return a setting's key as it is typed; names of union members are no part of it."""
+    return ".".join(str(part) for part in loc if part not in _UNION_TAGS)
+
+
+_UNION_TAGS = {"native", "awi", "rag", "awe", "own", "simulated", "litellm", "same"}
+
+CONF = Path(__file__).resolve().parent.parent / "conf"
+"""Folder of the configuration files."""

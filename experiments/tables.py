@@ -1,0 +1,106 @@
+"""Tables in the terminal, 80 columns wide: agents beside each other, and the floors below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+Document = Mapping[str, Any]
+"""The contents of a results.json."""
+
+WIDTH = 80
+
+
+def comparison(documents: Sequence[Document]) -> Table:
+    """Return agents as rows, best memory score first, and the floors of the first below them."""
+    ranked = sorted(documents, key=_rank)
+    table = Table(title=title(ranked[0]), title_justify="left", width=WIDTH, box=SIMPLE_HEAD)
+    table.add_column("agent", no_wrap=True, overflow="ellipsis", ratio=1)
+    for name in ("overall", "95 %", "memory", "95 %", "write", "read", "util."):
+        table.add_column(name, justify="right", no_wrap=True)
+    for document in ranked:
+        intervals, failures = document["confidence_interval"], document["failures"]
+        table.add_row(
+            _label(document),
+            number(document["overall"]),
+            interval(intervals["overall"]),
+            number(document["memory_score"]),
+            interval(intervals["memory_score"]),
+            *(number(failures[name]) for name in ("write", "read", "utilization")),
+        )
+    table.add_section()
+    first = ranked[0]
+    table.add_row("upper bound", number(first["upper_bound"]), style="dim")
+    for name, value in first["floors"].items():
+        digits = 4 if name == "random" else 3
+        table.add_row(name.replace("_", " "), number(value, digits), style="dim")
+    return table
+
+
+def title(document: Document) -> str:
+    """Return what was played, and by which kind of model."""
+    settings = document["settings"]
+    name = PurePath(str(settings.get("scenarios", "given"))).name
+    played = f"{len(document['scenarios'])} scenarios ({name})"
+    if document["simulated"]:
+        profile = settings.get("backend", {}).get("profile", "")
+        return f"{played}\nSIMULATED model ({profile}): not a real model's scores"
+    return f"{played}\nmodel {settings.get('backend', {}).get('model', 'given')}"
+
+
+def notes(document: Document) -> list[str]:
+    """Return what a reader must know beside the scores, one line each."""
+    lines = []
+    if document["unscored"]:
+        lines.append(f"{document['unscored']} cells unscored (not counted as wrong)")
+    if document["causes"]:
+        causes = ", ".join(f"{count} {name}" for name, count in document["causes"].items())
+        lines.append(f"wrong without a choice: {causes}")
+    if document["without_memory_score"]:
+        lines.append(f"{document['without_memory_score']} user-periods have no memory score")
+    if document["failures"]["unattributed"]:
+        lines.append(f"unattributed failures: {number(document['failures']['unattributed'])}")
+    if document["unreadable_calls"]:
+        calls = ", ".join(f"{n} {name}" for name, n in document["unreadable_calls"].items())
+        lines.append(f"unreadable replies: {calls}")
+    lines += [f"scenario {name!r}: {error}" for name, error in document["errors"].items()][:5]
+    if document["stopped"]:
+        lines.append(f"stopped: {document['stopped']}; the same command continues")
+    return lines
+
+
+def print_comparison(documents: Sequence[Document], console: Console | None = None) -> None:
+    """Print the table and what must be known beside it."""
+    console = console or Console(width=WIDTH, highlight=False)
+    console.print(comparison(documents))
+    for document in documents:
+        for line in notes(document):
+            prefix = f"{_label(document)}: " if len(documents) > 1 else ""
+            console.print(f"{prefix}{line}", style="yellow", markup=False)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a score without its leading zero; a dash where there is none."""
+    if value is None:
+        return "-"
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def interval(pair: Sequence[float | None]) -> str:
+    """Return an interval as low-high with two digits; a dash where there is none."""
+    return "-" if None in pair else "-".join(number(bound, 2) for bound in pair)
+
+
+def _label(document: Document) -> str:
+    return f"{document['label']}{' (external)' if document['memory'] == 'external' else ''}"
+
+
+def _rank(document: Document) -> tuple[float, float, str]:
+    memory, overall = document["memory_score"], document["overall"]
+    return (-(memory if memory is not None else -9), -(overall or 0.0), document["label"])
