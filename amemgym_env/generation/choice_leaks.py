@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amemgym_env.embedding import DEFAULT, SCALE, terms
 from amemgym_env.balance import Floats, logistic
+from amemgym_env.embedding import DEFAULT, SCALE, terms
 from amemgym_env.generation.classifiers import FOLDS, Ints, folds, standardized
 from amemgym_env.scenario import Question, Scenario
 
