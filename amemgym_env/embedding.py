@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
@@ -40,6 +41,8 @@ _STOP_WORDS = frozenset(
 )
 _WORD = re.compile(r"[^\W_]+")
 _stemmer = snowballstemmer.stemmer("english")
+# The stemmer keeps the word that it works on in itself: one thread at a time.
+_stemming = threading.Lock()
 
 
 class Embedder(Protocol):
@@ -70,7 +73,8 @@ def quantize(rows: npt.NDArray[np.floating]) -> Vectors:
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Return the stem of a lower-case English word."""
-    stemmed: str = _stemmer.stemWord(word)
+    with _stemming:
+        stemmed: str = _stemmer.stemWord(word)
     return stemmed
 
 

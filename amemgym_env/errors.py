@@ -8,7 +8,7 @@ AMemGymError
 │   └── RunError          a run's folder or journal
 ├── ActionError           an action of the wrong type (also a TypeError)
 ├── EpisodeOver           a step after the end
-├── ParseError            a model's reply cannot be read: that *is* the model's answer, it is recorded
+├── ParseError            a model's reply cannot be read: that is its answer, and recorded
 └── BackendError          a call could not be answered
     ├── ContentError      the provider answered, with nothing to read (empty, filtered, too long)
     ├── TransportError    network, rate limit, server: all that may be retried

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from amemgym_env.backend import Backend, Call, Completion, Usage
 from amemgym_env.errors import ConfigError
-from amemgym_env.prompt import Message
+from amemgym_env.prompt import Message, message
 from amemgym_env.randomness import uniform
 from amemgym_env.reader import agreeing_choices
 from amemgym_env.script import Exposures, Script
@@ -156,17 +156,15 @@ class SimulatedModel(Backend):
 
     def _learned(self, messages: list[Message], end: int, mechanism: str) -> dict[str, Learned]:
         """Return what is known from the messages, the last one only up to `end`."""
-        before = [*messages[:-1], {"role": "user", "content": messages[-1]["content"][:end]}]
+        before = [*messages[:-1], message("user", messages[-1]["content"][:end])]
         amount = sum(len(part["content"]) for part in before) / 10_000
         overlooked = 1.0 - math.exp(-self.weaknesses.dilution * amount)
-        self.unrecognised += sum(
-            self._reader.unrecognised(part["content"])
-            for part in before
-            if part["role"] == "system"
-        )
+        for part in before:
+            if part["role"] == "system":
+                self.unrecognised += self._reader.unrecognised(part["content"])
         newest: dict[str, Learned] = {}
         older: dict[str, Learned] = {}
-        for found in self._read(before):  # type: ignore[arg-type]
+        for found in self._read(before):
             for variable, value in self._understood(found):
                 known = newest.get(variable)
                 if known is not None and known.value != value:
