@@ -1,0 +1,59 @@
+"""What all tests share: no network, tiny scenarios, and a runs folder of their own."""
+
+from __future__ import annotations
+
+import json
+import socket
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amemgym_env import scenario_files
+from amemgym_env.scenario import Scenario
+
+REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "amemgym-v1.base.json"
+
+
+def _is_loopback(address: Any) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a socket in the file system
+    return str(address[0]) in ("localhost", "::1") or str(address[0]).startswith("127.")
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("connect", "connect_ex"):
+        real = getattr(socket.socket, name)
+
+        def guarded(self: socket.socket, address: Any, _real: Any = real) -> Any:
+            if not _is_loopback(address):
+                raise OSError(f"tests have no network; something connects to {address!r}")
+            return _real(self, address)
+
+        monkeypatch.setattr(socket.socket, name, guarded)
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def tiny_items() -> list[dict[str, Any]]:
+    text = resources.files("amemgym_env").joinpath("sets", "tiny.json").read_text("utf-8")
+    items: list[dict[str, Any]] = json.loads(text)
+    return items
+
+
+@pytest.fixture
+def tiny(tiny_items: list[dict[str, Any]]) -> list[Scenario]:
+    return scenario_files.parse(tiny_items)
+
+
+@pytest.fixture
+def real_data() -> Path:
+    if not REAL_DATA.exists():
+        pytest.skip("the benchmark's data set is not there")
+    return REAL_DATA
