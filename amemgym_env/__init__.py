@@ -45,7 +45,18 @@ _MODULES = {
     "scenario": ("Scenario",),
     "turn": ("NO_ANSWER", "UNSCORED", "Agent", "Answer", "Entry", "Operation", "Value"),
 }
-_ENVIRONMENTS = {"AMemGym-v0": "amemgym_env.env:AMemGymEnv"}
+_ENVIRONMENTS = {
+    "AMemGym-v0": ("amemgym_env.env:AMemGymEnv", None),
+    "AMemGymMemory-v0": (
+        "amemgym_env.number_env:AMemGymMemoryEnv",
+        "amemgym_env.vector_env:AMemGymMemoryVectorEnv",
+    ),
+    "AMemGymSlots-v0": (
+        "amemgym_env.number_env:AMemGymSlotsEnv",
+        "amemgym_env.vector_env:AMemGymSlotsVectorEnv",
+    ),
+}
+"""Id -> entry point of one environment, and of a native vector environment where there is one."""
 
 
 def __getattr__(name: str) -> object:
@@ -56,6 +67,8 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-for _id, _entry_point in _ENVIRONMENTS.items():
+for _id, (_entry_point, _vector_entry_point) in _ENVIRONMENTS.items():
     if _id not in _gymnasium.registry:  # importing twice is no re-registration
-        _gymnasium.register(id=_id, entry_point=_entry_point)
+        _gymnasium.register(
+            id=_id, entry_point=_entry_point, vector_entry_point=_vector_entry_point
+        )
