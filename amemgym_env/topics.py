@@ -226,6 +226,8 @@ def _value_problems(value: Value) -> Iterator[str]:
 
 
 def _joint_problems(topic: Topic) -> Iterator[str]:
+    if len(topic.variables) < 2:
+        return
     first, second = list(topic.variables)[:2]
     name = f"{first}+{second}"
     for values in product(topic.variables[first], topic.variables[second]):

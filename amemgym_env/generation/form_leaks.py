@@ -50,33 +50,38 @@ def scenario_topics(scenario: Scenario) -> tuple[Topic, ...]:
     return tuple(topic(name) for name in named if name is not None)
 
 
-def exposing_texts(scenario: Scenario) -> frozenset[str]:
-    """Return the texts that expose: the file's session openers and the library's exposures."""
-    openers = {
+def exposing_openers(scenario: Scenario) -> frozenset[str]:
+    """Return the openers of the file's sessions that expose a value."""
+    return frozenset(
         session.query
         for period in scenario.periods
         for session in period.sessions
         if session.exposed_states
-    }
-    library = {
+    )
+
+
+def library_exposures(scenario: Scenario) -> frozenset[str]:
+    """Return the library's exposures of all values of the scenario's topics."""
+    return frozenset(
         text
         for found in scenario_topics(scenario)
         for values in found.variables.values()
         for value in values.values()
         for text in value.exposures
-    }
-    return frozenset(openers | library)
+    )
 
 
 def played(scenario: Scenario, script: Script) -> Iterator[Played]:
-    """Yield every utterance of a script."""
-    known = exposing_texts(scenario)
+    """Yield every utterance of a script; one that repeats an exposing opener in it exposes."""
+    openers = exposing_openers(scenario)
+    known = openers | library_exposures(scenario)
     for number, conversations in enumerate(script.periods):
         last = max(1, len(conversations) - 1)
         for place, conversation in enumerate(conversations):
             for turn, utterance in enumerate(conversation.utterances):
-                exposes = utterance.text in known or any(text in utterance.text for text in known)
-                yield Played(scenario.id, utterance.text, number, place / last, turn, exposes)
+                text = utterance.text
+                exposes = text in known or any(opener in text for opener in openers)
+                yield Played(scenario.id, text, number, place / last, turn, exposes)
 
 
 def form_leaks(utterances: Iterable[Played]) -> dict[str, float]:
