@@ -86,7 +86,7 @@ def evaluate(
     game = game or Game()
     backends = backends or simulated()
     chosen = _chosen(scenarios, limit)
-    scripts = [_script(scenario, game, chosen) for scenario in chosen]
+    scripts = [script_of(scenario, game, chosen) for scenario in chosen]
     identity = dict(settings) if settings is not None else asdict(game)
     run = _Run(make_agent, backends, templates, game, identity, progress)
     opened = journal or (lambda _: nullcontext(MemoryJournal()))
@@ -116,7 +116,8 @@ def _chosen(scenarios: str | Path | Sequence[Scenario], limit: int | None) -> li
     return list(scenarios)[:limit]
 
 
-def _script(scenario: Scenario, game: Game, others: Sequence[Scenario]) -> Script:
+def script_of(scenario: Scenario, game: Game, others: Sequence[Scenario]) -> Script:
+    """Return the script that a game plays of a scenario; ConfigError for a setting out of range."""
     return build(
         scenario,
         game.difficulty,

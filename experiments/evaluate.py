@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.console import Console
 
-from amemgym_env.evaluation import Game, evaluate
+from amemgym_env.evaluation import Game, evaluate, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.prompt import BUILT_IN, Templates
 from amemgym_env.prompts import KINDS
@@ -46,7 +46,6 @@ def run(settings: EvaluateSettings) -> dict[str, Any]:
     )
     chosen = list(named_scenarios(settings.scenarios, settings.limit))
     identity["scenarios_hash"] = _hash(chosen)
-    folder = RunFolder.open(settings.out, "evaluate", identity, settings.resume)
     workers = settings.workers or (1 if settings.backend.name == "simulated" else 20)
     game = Game(
         difficulty=settings.difficulty,
@@ -59,6 +58,8 @@ def run(settings: EvaluateSettings) -> dict[str, Any]:
         capacity=settings.capacity,
         question_blind=settings.question_blind,
     )
+    script_of(chosen[0], game, chosen)  # a wrong setting is refused before a folder is made
+    folder = RunFolder.open(settings.out, "evaluate", identity, settings.resume)
     with Progress(len(chosen)) as progress:
         results = evaluate(
             make_agent,
