@@ -19,6 +19,7 @@ import numpy.typing as npt
 from amemgym_env.pool import Pool
 
 Ints = npt.NDArray[np.int64]
+Slots = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 T = TypeVar("T", bound=np.generic)
@@ -29,7 +30,7 @@ class Snapshot(NamedTuple):
 
     script: Ints  # (N,) row of the pool
     turn: Ints  # (N,) rounds played
-    slots: Ints  # (slots, N) round that wrote each entry, 0: empty
+    slots: Slots  # (slots, N) round that wrote each entry, 0: empty
     held: Ints  # (N,) entries held
 
 
@@ -59,7 +60,9 @@ class ArrayEpisodes:
         self.script: Ints = np.zeros(num_envs, np.int64)
         self.turn: Ints = np.zeros(num_envs, np.int64)
         self.count: Ints = np.zeros(num_envs, np.int64)
-        self.slots: Ints = np.zeros((0, num_envs), np.int64)
+        self.slots: Slots = np.zeros((0, num_envs), np.int32)
+        self._chance_newest = np.array([1.0, 1.0 - confusion])  # without, with a stale value
+        self._chance_stale = np.array([0.0, confusion])
         self._inverse = np.array([0.0, *(1.0 / np.arange(1.0, 256.0))])
         self._ranking: Ranking | None = None
         self._version = -1
@@ -73,30 +76,29 @@ class ArrayEpisodes:
         self._version = pool.version
         # A bank never holds more than every text of a script.
         height = min(self.capacity, pool.texts - 2)
-        slots = np.zeros((height, self.num_envs), np.int64)
+        slots = np.zeros((height, self.num_envs), np.int32)
         slots[: len(self.slots)] = self.slots
         self.slots = slots
         self._bits = max(1, int(height - 1).bit_length())
         self._low = (1 << self._bits) - 1
         # Empty places count as written after everything else.
         self._late = (1 << int(pool.texts).bit_length()) - 1
-        self.positions = np.arange(height)[:, None]  # (slots, 1)
+        self.positions = np.arange(height, dtype=np.int32)[:, None]  # (slots, 1)
         self._reverse = (self._low - self.positions).astype(np.int32)
         self._similarity = pool.similarity.reshape(-1)
         self._question_similarity = pool.question_similarity.reshape(-1)
+        self._pairs = pool.pairs.reshape(-1, pool.given)
         self._codes = pool.codes.reshape(-1)
         self._counts = pool.counts.reshape(-1)
         self._right = pool.right.reshape(-1)
         self._exam = pool.exam.reshape(-1)
         self._last_exam = pool.last_exam.reshape(-1)
         self._twin = pool.twin.reshape(-1)
-        self._has_twin = pool.has_twin.reshape(-1)
-        questions, depth = pool.questions, pool.depth
-        self._question = np.arange(questions)[:, None] * pool.texts  # (Q, 1)
-        self._pairs = ((np.arange(depth)[:, None] * questions + np.arange(questions)) * pool.texts)[
-            :, :, None
-        ]  # (M, Q, 1)
-        self._strides = [pool.values ** (depth - 1 - place) for place in range(depth)]
+        self._twin_similarity = pool.twin_similarity.reshape(-1)
+        self._asked = np.arange(pool.questions)[:, None]  # (Q, 1)
+        self._readings = pool.values**pool.depth
+        strides = [pool.values ** (pool.depth - 1 - place) for place in range(pool.depth)]
+        self._strides = np.array(strides)[:, None, None]  # (M, 1, 1)
         self._move_row()
 
     def _move_row(self) -> None:
@@ -156,7 +158,7 @@ class ArrayEpisodes:
         if removing.any():
             after = self.positions[:-1] >= remove
             np.copyto(slots[:-1], slots[1:], where=after)
-            slots[-1, removing] = 0
+            np.copyto(slots[-1], 0, where=removing)
             count -= removing
         position = np.where(add, count, overwrite)
         writing = np.flatnonzero(position < height)
@@ -174,7 +176,8 @@ class ArrayEpisodes:
 
         None stands for nowhere at all. A message that was never said before has no twin.
         """
-        which = np.flatnonzero(adding & self._has_twin.take(self.row + self.turn + 1))
+        alike = self._twin_similarity.take(self.row + self.turn + 1)
+        which = np.flatnonzero(adding & (self.ranking().near_similarity >= alike))
         if not which.size:
             return None
         found = np.full(self.num_envs, -1, np.int64)
@@ -202,65 +205,69 @@ class ArrayEpisodes:
         # Where sessions are missing, exams follow each other without a round between them.
         for step in range(1, int(number.max())):
             again = np.flatnonzero(number > step)
-            part = (readings[0][..., again], readings[1][..., again])
+            part = readings[..., again]
             total[again] += self._expected(which[again], first[again] + step, part)
         return which, total, number
 
-    def _read(self, which: Ints) -> tuple[Ints, Ints]:
-        """Return the newest and the stale value read of each needed variable, (M, Q, n)."""
-        pool = self.pool
-        slots = self.slots[:, which]  # (C, n)
-        height = int(self.count[which].max())
-        slots = slots[:height]
-        if not height:
-            nothing = np.zeros((pool.depth, pool.questions, which.size), np.int64)
-            return nothing, nothing
-        script = self.script[which]
-        given = (script * (pool.depth * pool.questions * pool.texts)) + self._pairs  # (M, Q, n)
-        codes = self._codes.take(given[:, :, None] + slots)  # (M, Q, C, n)
-        value = (slots << 8) * (codes > 0) + codes  # newest text with a value is largest
-        if height > self.top_k:
-            query = script * (pool.questions * pool.texts) + self._question  # (Q, n)
-            index = query[:, None] + slots  # (Q, C, n)
-            keys = self._question_similarity.take(index).astype(np.int32) << self._bits
-            keys |= self._reverse[:height]
-            cut = height - self.top_k
-            least = np.partition(keys, cut, axis=1)[:, cut : cut + 1]
-            value *= keys >= least
-        newest = value.max(axis=2) & 255
-        value *= (value & 255) != newest[:, :, None]
-        return newest, value.max(axis=2) & 255
+    def _read(self, which: Ints) -> Ints:
+        """Return the newest and the stale value read of each needed variable, (2, M, Q, n).
 
-    def _expected(self, which: Ints, period: Ints, readings: tuple[Ints, Ints]) -> Floats:
+        Few entries say anything about a question, so this goes through what is said, oldest
+        first: where a place is assigned twice, the last assignment stands.
+        """
+        pool = self.pool
+        number = which.size
+        found = np.zeros((2, pool.depth * pool.questions * number), np.int64)
+        slots = self.slots[: int(self.count[which].max()), which]  # (C, n)
+        pairs = self._pairs.take(slots + self.row[which], axis=0)  # (C, n, E)
+        said = np.flatnonzero(pairs.ravel() >= 0)
+        if said.size:
+            entry = said // pool.given if pool.given > 1 else said  # into (C, n)
+            written = slots.ravel().take(entry)
+            order = written.argsort(kind="stable")
+            said, entry, written = said[order], entry[order], written[order]
+            position, column = np.divmod(entry, number)
+            pair = pairs.ravel().take(said).astype(np.int64)
+            episode = which[column]
+            if len(slots) > self.top_k:
+                query = self.script[episode] * pool.questions + pair % pool.questions
+                index = slots[:, column] + query * pool.texts  # (C, said)
+                keys = self._question_similarity.take(index).astype(np.int32) << self._bits
+                keys |= self._reverse[: len(slots)]
+                own = keys.ravel().take(position * said.size + np.arange(said.size))
+                read = np.flatnonzero((keys > own).sum(axis=0) < self.top_k)
+                said, written, pair = said[read], written[read], pair[read]
+                column, episode = column[read], episode[read]
+            text = self.row[episode] + written
+            code = self._codes.take(text * pool.given + said % pool.given)
+            place = pair * number + column
+            newest, stale = found
+            newest[place] = code
+            other = np.flatnonzero(newest[place] != code)
+            stale[place[other]] = code[other]
+        return found.reshape(2, pool.depth, pool.questions, number)
+
+    def _expected(self, which: Ints, period: Ints, readings: Ints) -> Floats:
         """Return the expected accuracy of one exam of each episode, (n,)."""
         pool = self.pool
-        newest, stale = readings
         script = self.script[which]
-        question = np.arange(pool.questions)[:, None]
-        right = self._right.take((script * pool.periods + period) * pool.questions + question)
-        table = ((script * pool.questions + question) * pool.choices + right) * (
-            pool.values**pool.depth
-        )
-        shown = stale > 0
-        weight_newest = np.where(shown, 1.0 - self.confusion, 1.0)
-        weight_stale = np.where(shown, self.confusion, 0.0)
-        states = [(table, None)]
+        right = self._right.take((script * pool.periods + period) * pool.questions + self._asked)
+        index = ((script * pool.questions + self._asked) * pool.choices + right) * self._readings
+        index = index[None]  # (combinations, Q, n): newest or stale for each variable
+        weights = np.empty(readings.shape)
+        shown = readings[1] > 0
+        weights[0] = self._chance_newest.take(shown)
+        weights[1] = self._chance_stale.take(shown)
+        weight: Floats | None = None
+        steps = readings * self._strides
         for place in range(pool.depth):
-            stride = self._strides[place]
-            following = []
-            for index, weight in states:
-                for values, chance in (
-                    (newest[place], weight_newest[place]),
-                    (stale[place], weight_stale[place]),
-                ):
-                    following.append(
-                        (index + values * stride, chance if weight is None else weight * chance)
-                    )
-            states = following
-        chances = sum(
-            weight * self._inverse.take(self._counts.take(index)) for index, weight in states
-        )
-        # A running sum adds in order whatever the shape, as the scalar environment does.
+            shape = (2 * len(index), *index.shape[1:])
+            index = (index[:, None] + steps[:, place]).reshape(shape)
+            chance = weights[:, place]
+            weight = chance if weight is None else (weight[:, None] * chance).reshape(shape)
+        chances = self._inverse.take(self._counts.take(index)) * weight
+        # Running sums add in order whatever the shape, as the scalar environment does.
+        chances = np.add.accumulate(chances, axis=0)[-1]
         total: Floats = np.add.accumulate(chances, axis=0)[-1]
         return total / pool.question_count[script]
 

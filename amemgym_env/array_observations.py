@@ -6,63 +6,62 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.array_episodes import ArrayEpisodes
-from amemgym_env.features import MEMORY_NAMES, PLACE_NAMES, SLOT_NAMES, UNIT
+from amemgym_env.features import NEAREST_NAMES, PLACE_NAMES, SLOT_NAMES, UNIT
 from amemgym_env.tables import NOTHING
 
 Floats = npt.NDArray[np.float32]
 
 _PLACES = len(PLACE_NAMES)
+_AGES = 16
+_KNOWN = -1
+"""Column of a text's row that says whether the questions are known in its round."""
 
 
 def memory_observations(episodes: ArrayEpisodes) -> Floats:
     """Return the observations of `AMemGymMemory-v0`, shape (N, features); 0 after the end."""
     pool = episodes.pool
     ranking = episodes.ranking()
-    columns = pool.rows.shape[2]
     number = episodes.num_envs
-    present = episodes.row + episodes.turn + 1
-    near, old = ranking.near, ranking.old
-    texts = np.empty((number, 3), np.int64)
-    texts[:, 0] = present
-    texts[:, 1] = episodes.row + near
-    texts[:, 2] = episodes.row + old
-    end = 3 * columns
-    width = end + _PLACES + len(MEMORY_NAMES)
-    vector = pool.embedding
-    out = np.empty((number, width + (0 if vector is None else vector.shape[2])), np.float32)
-    out[:, :end] = pool.rows.reshape(-1, columns).take(texts, axis=0).reshape(number, end)
-    out[:, end : end + _PLACES] = pool.place.reshape(-1, _PLACES).take(present, axis=0)
-    known = pool.known.ravel().take(present)
-    questions = pool.nearest_question.ravel().take(texts)  # (N, 3)
-    same = (questions[:, 1:] == questions[:, :1]) & ((questions[:, 0] >= 0) & known)[:, None]
+    width = pool.rows.shape[2]
     count = episodes.count
+    some = np.maximum(count, 1)
     held = count > 0
-    numbers = np.empty((len(MEMORY_NAMES), number))
-    ages = (episodes.turn + 1 - near) * held
-    numbers[0] = ranking.near_similarity / UNIT
-    numbers[1] = ages / (ages + 16)
-    numbers[2] = same[:, 0]
-    ages = (episodes.turn + 1 - old) * held
-    numbers[3] = episodes.at(ranking.similarity, ranking.old_position) * held / UNIT
-    numbers[4] = ages / (ages + 16)
-    numbers[5] = same[:, 1]
+    texts = np.empty((number, 3), np.int64)
+    texts[:, 0] = present = episodes.row + episodes.turn + 1
+    texts[:, 1] = episodes.row + ranking.near
+    texts[:, 2] = episodes.row + ranking.old
+    out = pool.rows.reshape(-1, width).take(texts, axis=0)  # (N, 3, width)
+    known = out[:, 0, _KNOWN] != 0
+    questions = pool.nearest_question.ravel().take(texts)  # (N, 3)
+    candidate = np.where(known, questions[:, 0], -2)
+    candidate[candidate < 0] = -2
+    same = questions[:, 1:] == candidate[:, None]
+    ages = np.empty((3, number))  # of the nearest and the oldest entry, and the mean
+    ages[0] = ranking.near
+    ages[1] = ranking.old
+    ages[2] = episodes.slots.sum(axis=0) / some
+    np.subtract(episodes.turn + 1, ages, out=ages)
+    ages *= held
+    ages /= ages + _AGES
     total = ranking.similarity.sum(axis=0) - NOTHING * (len(episodes.slots) - count)
-    numbers[6] = total / (np.maximum(count, 1) * UNIT)
-    numbers[7] = count / episodes.capacity
-    numbers[8] = count >= episodes.capacity
-    numbers[9] = known
-    out[:, end + _PLACES : width] = numbers.T
-    if not known.all():
-        column = episodes.pool.features.asked_column
-        out[~known, column] = 0.0
-        out[~known, columns + column] = 0.0
-        out[~known, 2 * columns + column] = 0.0
-    if vector is not None:
-        out[:, width:] = vector.reshape(-1, vector.shape[2])[present] / np.float32(127)
-    over = episodes.over()
-    if over.any():
-        out[over] = 0.0
-    return out
+    values = np.empty((2, len(NEAREST_NAMES), number))
+    values[0, 0] = ranking.near_similarity / UNIT
+    values[1, 0] = episodes.at(ranking.similarity, ranking.old_position) * held / UNIT
+    values[:, 1] = ages[:2]
+    values[:, 2] = same.T
+    values[0, 3] = count / episodes.capacity
+    values[0, 4] = count >= episodes.capacity
+    values[1, 3] = total / (some * UNIT)
+    values[1, 4] = ages[2]
+    out[:, 1:, -_PLACES:] = values.transpose(2, 0, 1)
+    out[:, :, pool.features.asked_column] *= known[:, None]
+    out[episodes.over()] = 0.0
+    out = out.reshape(number, 3 * width)
+    if pool.embedding is None:
+        return out
+    vectors = pool.embedding.reshape(-1, pool.embedding.shape[2])[present] / np.float32(127)
+    vectors[episodes.over()] = 0.0
+    return np.concatenate([out, vectors], axis=1)
 
 
 def slots_observations(episodes: ArrayEpisodes, capacity: int) -> Floats:
@@ -71,20 +70,18 @@ def slots_observations(episodes: ArrayEpisodes, capacity: int) -> Floats:
     ranking = episodes.ranking()
     slots, count = episodes.slots, episodes.count
     height, number = slots.shape
-    columns = pool.rows.shape[2]
-    out = np.zeros((number, 1 + capacity, columns + len(SLOT_NAMES)), np.float32)
+    width = pool.rows.shape[2]
+    own = width - _PLACES
+    out = np.zeros((number, 1 + capacity, own + len(SLOT_NAMES)), np.float32)
     texts = np.empty((number, 1 + height), np.int64)
     texts[:, 0] = episodes.row + episodes.turn + 1
     texts[:, 1:] = (slots + episodes.row).T
-    out[:, : 1 + height, :columns] = pool.rows.reshape(-1, columns).take(texts, axis=0)
-    present = texts[:, 0]
-    known = pool.known.ravel().take(present)
-    out[:, 0, columns : columns + _PLACES] = pool.place.reshape(-1, _PLACES).take(present, axis=0)
+    out[:, : 1 + height, :width] = pool.rows.reshape(-1, width).take(texts, axis=0)
+    known = out[:, 0, width + _KNOWN] != 0
     total = ranking.similarity.sum(axis=0) - NOTHING * (height - count)
-    out[:, 0, columns + _PLACES] = count / capacity
-    out[:, 0, columns + _PLACES + 1] = count >= capacity
-    out[:, 0, columns + _PLACES + 2] = total / (np.maximum(count, 1) * UNIT)
-    out[:, 0, columns + _PLACES + 3] = known
+    out[:, 0, width] = count / capacity
+    out[:, 0, width + 1] = count >= capacity
+    out[:, 0, width + 2] = total / (np.maximum(count, 1) * UNIT)
     held = slots > 0
     ages = (episodes.turn + 1 - slots) * held
     questions = np.where(known[:, None], pool.nearest_question.ravel().take(texts), -1).T
@@ -103,7 +100,7 @@ def slots_observations(episodes: ArrayEpisodes, capacity: int) -> Floats:
     values[5] = (episodes.positions == ranking.old_position) & held
     values[6] = np.where(newer, np.maximum(between, 0), 0).max(axis=1, initial=0) / UNIT
     values[7] = superseded & (entry >= 0)
-    out[:, 1 : 1 + height, columns:] = values.transpose(2, 1, 0)
+    out[:, 1 : 1 + height, own:] = values.transpose(2, 1, 0)
     unknown = ~known
     if unknown.any():
         out[unknown, :, pool.features.asked_column] = 0.0

@@ -23,17 +23,17 @@ class Expectation:
         self._top_k = top_k
         self._weights = ((1.0, 0.0), (1.0 - confusion, confusion))
         self._right = tables.right.tolist()
-        self._depth = len(tables.codes)
+        self._depth = tables.counts.ndim - 2
         self._similarity = tables.question_similarity
         self._counts = tables.counts.reshape(*tables.counts.shape[:2], -1)
         values = tables.counts.shape[2]
         self._strides = [values ** (self._depth - 1 - place) for place in range(self._depth)]
         # For each question, the few texts that give away something it needs.
-        self._given: list[dict[int, list[int]]] = []
-        for question in range(len(self._counts)):
-            codes = tables.codes[:, question]  # (M, texts)
-            texts = np.flatnonzero(codes.any(axis=0)).tolist()
-            self._given.append({text: codes[:, text].tolist() for text in texts})
+        self._given: list[dict[int, list[tuple[int, int]]]] = [{} for _ in self._counts]
+        for text, place in zip(*np.nonzero(tables.pairs >= 0), strict=True):
+            variable, question = divmod(int(tables.pairs[text, place]), len(self._counts))
+            said = self._given[question].setdefault(int(text), [])
+            said.append((variable, int(tables.codes[text, place])))
         self._unknown = self._counts[:, :, 0].tolist()
         self._choices = tuple(product((0, 1), repeat=self._depth))
 
@@ -59,12 +59,16 @@ class Expectation:
         return total / len(self._given)
 
     def _chance(
-        self, question: int, choice: int, given: dict[int, list[int]], telling: list[int]
+        self,
+        question: int,
+        choice: int,
+        given: dict[int, list[tuple[int, int]]],
+        telling: list[int],
     ) -> float:
         newest, stale = [0] * self._depth, [0] * self._depth
         for text in telling:
-            for place, code in enumerate(given[text]):
-                if code and code != newest[place]:
+            for place, code in given[text]:
+                if code != newest[place]:
                     newest[place], stale[place] = code, newest[place]
         counts = self._counts[question, choice]
         total = 0.0

@@ -4,10 +4,10 @@ They are made of texts and of the bank alone, so an agent can compute them where
 known (`TextFeatures`); the number environments read the same values from tables. None holds truth,
 except `message.exposes` and its like with `privileged`, for diagnosis.
 
-An observation of `AMemGymMemory-v0` is `[message.*, nearest.*, oldest.*, place, memory]`: the
-wording of the present message, of the entry most similar to it and of the entry written longest
-ago, where the episode stands, and the bank. One of `AMemGymSlots-v0` is a matrix: first the
-message, then every entry in the bank's order. After the end of an episode all are 0.
+An observation of `AMemGymMemory-v0` has three parts of equal width: the present message with where
+the episode stands, the entry most similar to it and the entry written longest ago, each with facts
+about the bank. One of `AMemGymSlots-v0` is a matrix: first the message, then every entry in the
+bank's order. After the end of an episode all are 0.
 """
 
 from __future__ import annotations
@@ -31,18 +31,20 @@ Floats = npt.NDArray[np.float32]
 UNIT = SCALE * SCALE
 """Inner product of a vector with itself, before rounding: similarities are divided by it."""
 
-PLACE_NAMES = ("progress", "period", "session", "round")
-MEMORY_NAMES = (
+PLACE_NAMES = ("progress", "period", "session", "round", "questions_known")
+NEAREST_NAMES = (
     "nearest.similarity",
     "nearest.age",
     "nearest.same_question",
+    "memory.fill",
+    "memory.full",
+)
+OLDEST_NAMES = (
     "oldest.similarity",
     "oldest.age",
     "oldest.same_question",
     "memory.similarity",
-    "memory.fill",
-    "memory.full",
-    "questions_known",
+    "memory.age",
 )
 SLOT_NAMES = (
     "present",
@@ -54,7 +56,7 @@ SLOT_NAMES = (
     "newer_similarity",
     "superseded",
 )
-MESSAGE_NAMES = (*PLACE_NAMES, "fill", "full", "mean_similarity", "questions_known")
+MESSAGE_NAMES = (*PLACE_NAMES, "fill", "full", "mean_similarity")
 """What the message's row of the slots observation holds in the place of `SLOT_NAMES`."""
 
 
@@ -87,11 +89,13 @@ class FeatureSet:
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the columns of an observation of `AMemGymMemory-v0`, in order."""
-        texts = (
-            f"{who}.{name}" for who in ("message", "nearest", "oldest") for name in self.text_names
+        parts = (("message", PLACE_NAMES), ("nearest", NEAREST_NAMES), ("oldest", OLDEST_NAMES))
+        names = (
+            name
+            for who, more in parts
+            for name in (*(f"{who}.{name}" for name in self.text_names), *more)
         )
-        vector = (f"embedding.{column}" for column in range(self.width * self.embedding))
-        return (*texts, *PLACE_NAMES, *MEMORY_NAMES, *vector)
+        return (*names, *(f"embedding.{column}" for column in range(self.width * self.embedding)))
 
     @cached_property
     def slot_names(self) -> tuple[str, ...]:
@@ -123,9 +127,8 @@ class FeatureSet:
 class Sight(NamedTuple):
     """All that an observation is made of, for one message and one bank of n entries."""
 
-    message: Floats  # (texts,), without what is not known yet
-    entries: Sequence[Floats]  # n of (texts,)
-    place: Floats  # (4,)
+    message: Floats  # (texts + places,) a text's row with where its round stands
+    entries: Sequence[Floats]  # n of them
     similarities: Sequence[int]  # n, integers
     turns: Sequence[int]  # n, when each entry was written
     turn: int
@@ -137,9 +140,9 @@ class Sight(NamedTuple):
     questions: Sequence[int]  # n, the same for each entry
 
 
-def place_row(turn: int, period: int, session: int, round_: int) -> Floats:
-    """Return where a round stands, shape (4,); every value saturates or is small."""
-    return np.array([turn / (turn + 64), period / 10, session / 10, round_ / 4], np.float32)
+def place_row(turn: int, period: int, session: int, round_: int, known: bool) -> Floats:
+    """Return where a round stands, shape (5,); every value saturates or is small."""
+    return np.array([turn / (turn + 64), period / 10, session / 10, round_ / 4, known], np.float32)
 
 
 def text_rows(
@@ -174,39 +177,36 @@ def nearest_entry(similarities: Sequence[int]) -> int:
 
 def memory_observation(features: FeatureSet, sight: Sight) -> Floats:
     """Return the observation of `AMemGymMemory-v0`, shape (features,), without an embedding."""
-    width = len(sight.message)
-    end = 3 * width
-    out = np.zeros(end + len(PLACE_NAMES) + len(MEMORY_NAMES), np.float32)
-    out[:width] = sight.message
-    out[end : end + 4] = sight.place
-    similarities, turns, count = sight.similarities, sight.turns, len(sight.turns)
-    fill = count / sight.capacity
-    full = count >= sight.capacity
+    message, entries, similarities, turns, turn, capacity, known, question, questions = sight
+    width = len(message)
+    own = width - len(PLACE_NAMES)
+    out = np.zeros(3 * width, np.float32)
+    out[:width] = message
+    count = len(turns)
     if count:
-        near = nearest_entry(similarities)
-        last = min(turns)
-        old = turns.index(last)
-        out[width : 2 * width] = sight.entries[near]
-        out[2 * width : end] = sight.entries[old]
-        known, question, questions = sight.known, sight.question, sight.questions
-        near_age, old_age = sight.turn - turns[near], sight.turn - last
-        out[end + 4 :] = (
-            similarities[near] / UNIT,
+        best, last = max(similarities), min(turns)
+        near, old = similarities.index(best), turns.index(last)
+        near_age, old_age = turn - turns[near], turn - last
+        asking = known and question >= 0
+        mean_age = (count * turn - sum(turns)) / count
+        out[width : 2 * width] = entries[near]
+        out[2 * width :] = entries[old]
+        out[width + own : 2 * width] = (
+            best / UNIT,
             near_age / (near_age + 16),
-            known and question >= 0 and questions[near] == question,
+            asking and questions[near] == question,
+            count / capacity,
+            count >= capacity,
+        )
+        out[2 * width + own :] = (
             similarities[old] / UNIT,
             old_age / (old_age + 16),
-            known and question >= 0 and questions[old] == question,
+            asking and questions[old] == question,
             sum(similarities) / (count * UNIT),
-            fill,
-            full,
-            known,
+            mean_age / (mean_age + 16),
         )
-    else:
-        out[end + 4 + 7 :] = (fill, full, sight.known)
-    if not sight.known:
-        column = features.asked_column
-        out[column] = out[width + column] = out[2 * width + column] = 0.0
+    if not known:
+        out[features.asked_column :: width] = 0.0
     return out
 
 
@@ -218,17 +218,12 @@ def slots_observation(
     `between` holds the similarities of the entries to each other, shape (n, n).
     """
     width = len(sight.message)
-    out = np.zeros((1 + sight.capacity, width + len(SLOT_NAMES)), np.float32)
+    own = width - len(PLACE_NAMES)
+    out = np.zeros((1 + sight.capacity, own + len(SLOT_NAMES)), np.float32)
     similarities, count = sight.similarities, len(sight.turns)
     mean = sum(similarities) / (count * UNIT) if count else 0.0
     out[0, :width] = sight.message
-    out[0, width : width + 4] = sight.place
-    out[0, width + 4 :] = (
-        count / sight.capacity,
-        count >= sight.capacity,
-        mean,
-        sight.known,
-    )
+    out[0, width:] = (count / sight.capacity, count >= sight.capacity, mean)
     if count:
         near, last = nearest_entry(similarities), min(sight.turns)
         out[1 : 1 + count, :width] = sight.entries
@@ -236,7 +231,7 @@ def slots_observation(
             newer = [other for other in range(count) if sight.turns[other] > turn]
             question = sight.questions[position] if sight.known else -1
             age = sight.turn - turn
-            out[1 + position, width:] = (
+            out[1 + position, own:] = (
                 1.0,
                 similarities[position] / UNIT,
                 age / (age + 16),
@@ -319,10 +314,11 @@ class TextFeatures:
             # Nobody who sees texts alone knows what they give away.
             rows = np.concatenate([rows, np.zeros((len(rows), 1), np.float32)], axis=1)
         nearest = nearest_questions(vectors, questions).tolist()
+        here = place_row(turn, *place, len(questions) > 0)
+        rows = np.concatenate([rows, np.tile(here, (len(rows), 1))], axis=1)
         sight = Sight(
             message=rows[0],
             entries=list(rows[1:]),
-            place=place_row(turn, *place),
             similarities=(vectors[1:] @ vectors[0]).astype(int).tolist(),
             turns=[entry.turn for entry in entries],
             turn=turn,

@@ -118,7 +118,6 @@ class NumberEnv(gym.Env[Floats, np.int64]):
         tables = self.pool.tables(row)
         self._shown = shown_texts(script)
         self._texts = tables.rows
-        self._places = tables.place
         self._similarity = tables.similarity
         self._known = tables.known.tolist()
         self._questions = tables.nearest_question.tolist()
@@ -198,7 +197,6 @@ class NumberEnv(gym.Env[Floats, np.int64]):
         return Sight(
             rows[present],
             [rows[written + 1] for written in turns],
-            self._places[present],
             [row[written + 1] for written in turns],
             turns,
             turn,

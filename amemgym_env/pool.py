@@ -226,17 +226,19 @@ class Pool:
         """Values of a needed variable and unknown, V."""
         self.depth = max(table.counts.ndim - 2 for table in tables)
         """Variables that a question needs, M."""
+        self.given = max(table.pairs.shape[1] for table in tables)
+        """Values that a text gives away, E."""
         texts, questions = self.texts, self.questions
         columns = tables[0].rows.shape[1]
         # (rows, T, columns) and so on: the arrays of `ScriptTables` behind an axis of rows.
         self.rows = np.zeros((rows, texts, columns), np.float32)
-        self.place = np.zeros((rows, texts, 4), np.float32)
         self.similarity = np.full((rows, texts, texts), NOTHING, np.int16)
         self.question_similarity = np.full((rows, questions, texts), NOTHING, np.int16)
-        self.codes = np.zeros((rows, self.depth, questions, texts), np.uint8)
+        self.pairs = np.full((rows, texts, self.given), -1, np.int16)
+        self.codes = np.zeros((rows, texts, self.given), np.uint8)
         self.nearest_question = np.full((rows, texts), -1, np.int16)
         self.twin = np.zeros((rows, texts), np.int32)
-        self.has_twin = np.zeros((rows, texts), np.bool_)
+        self.twin_similarity = np.full((rows, texts), -NOTHING - 1, np.int16)
         self.counts = np.zeros((rows, questions, self.choices, self.values**self.depth), np.uint8)
         self.right = np.zeros((rows, self.periods, questions), np.int16)
         self.known = np.zeros((rows, texts), np.bool_)
@@ -257,22 +259,30 @@ class Pool:
         if not self._fits(table):
             self._grow(len(self.scenario_ids), table)
         texts, questions = len(table.rows), len(table.counts)
-        for array, value in ((self.rows, table.rows), (self.place, table.place)):
-            array[row, :texts] = value
-            array[row, texts:] = 0
+        self.rows[row, :texts] = table.rows
+        self.rows[row, texts:] = 0
         self.similarity[row] = NOTHING
         self.similarity[row, :texts, :texts] = table.similarity
         self.question_similarity[row] = NOTHING
         self.question_similarity[row, :questions, :texts] = table.question_similarity
+        given = table.pairs.shape[1]
+        # Pairs count questions of the pool, not of the script alone.
+        variable, question = np.divmod(table.pairs, questions)
+        self.pairs[row] = -1
+        self.pairs[row, :texts, :given] = np.where(
+            table.pairs < 0, -1, variable * self.questions + question
+        )
         self.codes[row] = 0
-        self.codes[row, : len(table.codes), :questions, :texts] = table.codes
+        self.codes[row, :texts, :given] = table.codes
         for name in ("nearest_question", "exam", "last_exam"):
             getattr(self, name)[row] = -1
             getattr(self, name)[row, :texts] = getattr(table, name)
         self.twin[row] = 0
         self.twin[row, :texts] = table.twin
-        self.has_twin[row] = self.twin[row] != np.arange(self.texts)
-        self.has_twin[row, texts:] = False
+        # A text that was said before is as similar to its twin as to itself; others have none.
+        twice = table.twin != np.arange(texts)
+        self.twin_similarity[row] = -NOTHING - 1
+        self.twin_similarity[row, :texts][twice] = table.similarity.diagonal()[twice]
         self.known[row] = False
         self.known[row, :texts] = table.known
         shape = (self.questions, self.choices, *(self.values,) * self.depth)
@@ -300,6 +310,7 @@ class Pool:
             and table.counts.shape[1] <= self.choices
             and table.counts.shape[2] <= self.values
             and table.counts.ndim - 2 <= self.depth
+            and table.pairs.shape[1] <= self.given
         )
 
     def _grow(self, rows: int, *more: ScriptTables) -> None:
@@ -322,10 +333,15 @@ class Pool:
             self.scenario_ids[row],
             int(self.script_seeds[row]),
             rows=self.rows[row, :texts],
-            place=self.place[row, :texts],
             similarity=self.similarity[row, :texts, :texts],
             question_similarity=self.question_similarity[row, :questions, :texts],
-            codes=self.codes[row, :, :questions, :texts],
+            pairs=np.where(
+                self.pairs[row, :texts] < 0,
+                -1,
+                self.pairs[row, :texts] // self.questions * questions
+                + self.pairs[row, :texts] % self.questions,
+            ).astype(np.int16),
+            codes=self.codes[row, :texts],
             nearest_question=self.nearest_question[row, :texts],
             twin=self.twin[row, :texts],
             counts=counts,

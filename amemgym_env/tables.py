@@ -33,16 +33,17 @@ T = TypeVar("T", bound=np.generic)
 class ScriptTables:
     """The arrays of one script with U rounds, Q questions and P periods.
 
-    A question's needed variables are numbered 0..M-1, their values from 1; 0 is unknown.
+    A question's needed variables are numbered 0..M-1, their values from 1; 0 is unknown. A text
+    gives away at most E values, counted for each question that needs them.
     """
 
     scenario_id: str
     script_seed: int
-    rows: npt.NDArray[np.float32]  # (U + 1, columns) features of each text
-    place: npt.NDArray[np.float32]  # (U + 1, 4) where its round stands
+    rows: npt.NDArray[np.float32]  # (U + 1, columns) features of each text and its round
     similarity: npt.NDArray[np.int16]  # (U + 1, U + 1) of text to text
     question_similarity: npt.NDArray[np.int16]  # (Q, U + 1) of the exam's query to text
-    codes: Bytes  # (M, Q, U + 1) value given away of each needed variable
+    pairs: npt.NDArray[np.int16]  # (U + 1, E) what a text gives away: variable * Q + question, -1
+    codes: Bytes  # (U + 1, E) the values given away
     nearest_question: npt.NDArray[np.int16]  # (U + 1,) question most similar to a text, -1: none
     twin: npt.NDArray[np.int32]  # (U + 1,) first round with the same text
     counts: Bytes  # (Q, choices, *(values + 1,) * M) see `agreement_counts`
@@ -100,12 +101,13 @@ def script_tables(script: Script, features: FeatureSet, embedder: Embedder) -> S
     # Without the questions a policy is not to see them; the reader always does.
     seen = asked[:0] if features.question_blind else asked
     rows = text_rows(shown, vectors, seen, profile)
-    codes = exposed_codes(script)
+    pairs, codes = exposed_pairs(script)
     if features.privileged:
-        exposes = (codes > 0).sum(axis=(0, 1), dtype=np.float32)[1:, None]
+        exposes = (codes > 0).sum(axis=1, dtype=np.float32)[1:, None]
         rows = np.concatenate([rows, exposes], axis=1)
     similarity = _integers(vectors @ vectors.T)
-    places, known, exam, last_exam = _rounds(script)
+    places, known, exam, last_exam = _rounds(script, features.question_blind)
+    rows = np.concatenate([rows, places], axis=1)
     first: dict[str, int] = {}
     twin = [first.setdefault(text, number) for number, text in enumerate(shown, start=1)]
     embedding = _front(vectors.astype(np.int8), 0) if features.embedding else None
@@ -113,19 +115,19 @@ def script_tables(script: Script, features: FeatureSet, embedder: Embedder) -> S
         scenario.id,
         script.seed,
         rows=_front(rows, 0),
-        place=_front(places, 0),
         similarity=np.pad(similarity, ((1, 0), (1, 0)), constant_values=NOTHING),
         question_similarity=np.pad(
             _integers(embedder(exam_queries(script)) @ vectors.T),
             ((0, 0), (1, 0)),
             constant_values=NOTHING,
         ),
+        pairs=pairs,
         codes=codes,
         nearest_question=_front(nearest_questions(vectors, seen), -1),
         twin=np.array([0, *twin], np.int32),
         counts=agreement_counts(scenario),
         right=np.array(scenario.right_choices, np.int16),
-        known=np.array([False, *known]) & (not features.question_blind),
+        known=np.array([False, *known]),
         exam=np.array([-1, *exam], np.int16),
         last_exam=np.array([-1, *last_exam], np.int16),
         embedding=embedding,
@@ -177,22 +179,33 @@ def _choice_codes(scenario: Scenario, question: Question) -> npt.NDArray[np.int6
     )
 
 
-def exposed_codes(script: Script) -> Bytes:
-    """Return which value of which needed variable each text gives away, shape (M, Q, U + 1)."""
+def exposed_pairs(script: Script) -> tuple[npt.NDArray[np.int16], Bytes]:
+    """Return the needed variables that each text gives away and their values, (U + 1, E) each."""
     scenario = script.scenario
-    depth = max(len(item.variables) for item in scenario.qas)
-    codes = np.zeros((depth, len(scenario.qas), len(script.utterances) + 1), np.uint8)
-    for number, utterance in enumerate(script.utterances, start=1):
-        for variable, value in utterance.exposures:
-            code = scenario.state_schema[variable].index(value) + 1
-            for row, item in enumerate(scenario.qas):
-                if variable in item.variables:
-                    codes[item.variables.index(variable), row, number] = code
-    return codes
+    needed: dict[str, list[int]] = {}
+    for number, item in enumerate(scenario.qas):
+        for place, variable in enumerate(item.variables):
+            needed.setdefault(variable, []).append(place * len(scenario.qas) + number)
+    found: list[list[tuple[int, int]]] = [[]]
+    for utterance in script.utterances:
+        found.append(
+            [
+                (pair, scenario.state_schema[variable].index(value) + 1)
+                for variable, value in utterance.exposures
+                for pair in needed.get(variable, ())
+            ]
+        )
+    most = max(1, *(len(given) for given in found))
+    pairs = np.full((len(found), most), -1, np.int16)
+    codes = np.zeros((len(found), most), np.uint8)
+    for text, given in enumerate(found):
+        for place, (pair, code) in enumerate(given):
+            pairs[text, place], codes[text, place] = pair, code
+    return pairs, codes
 
 
 def _rounds(
-    script: Script,
+    script: Script, question_blind: bool
 ) -> tuple[npt.NDArray[np.float32], list[bool], list[int], list[int]]:
     """Return for each round its place, whether exams came before, and which follow it."""
     places: list[npt.NDArray[np.float32]] = []
@@ -202,8 +215,8 @@ def _rounds(
     exams = 0
     for phase, period, session, number in plan(script, diagnosis=False):
         if phase is Phase.DIALOGUE:
-            places.append(place_row(len(places), period, session, number))
-            known.append(exams > 0)
+            known.append(exams > 0 and not question_blind)
+            places.append(place_row(len(places), period, session, number, known[-1]))
             exam.append(-1)
             last_exam.append(-1)
             continue

@@ -268,7 +268,8 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
                 f"{array.shape} and type {array.dtype}"
             )
         size = int(self.single_action_space.n)  # type: ignore[attr-defined]
-        if array.min() < 0 or array.max() >= size:
+        # As unsigned integers, negative ones are large.
+        if (array.astype(np.int64, copy=False).view(np.uint64) >= size).any():
             raise ActionError(
                 f"actions: expected integers in 0..{size - 1}, found {array.min()}..{array.max()}"
             )
