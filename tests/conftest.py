@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,10 @@ from typing import Any
 import pytest
 
 from amemgym_env import scenario_files
+from amemgym_env.actions import answers, say, values
+from amemgym_env.env import AMemGymEnv
 from amemgym_env.scenario import Scenario
+from amemgym_env.turn import Phase
 
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "amemgym-v1.base.json"
 
@@ -57,3 +61,56 @@ def real_data() -> Path:
     if not REAL_DATA.exists():
         pytest.skip("the benchmark's data set is not there")
     return REAL_DATA
+
+
+@pytest.fixture
+def ada() -> Callable[..., AMemGymEnv]:
+    """Makes an environment in which tiny-ada has begun."""
+
+    def make(**settings: Any) -> AMemGymEnv:
+        env = AMemGymEnv("tiny", **settings)
+        env.reset(seed=0, options={"scenario": "tiny-ada"})
+        return env
+
+    return make
+
+
+@pytest.fixture
+def to_exam() -> Callable[[AMemGymEnv], None]:
+    """Plays empty rounds up to the next exam."""
+
+    def play(env: AMemGymEnv) -> None:
+        while env.episode.place.phase is Phase.DIALOGUE:
+            env.step(say(""))
+
+    return play
+
+
+@pytest.fixture
+def right() -> Callable[[AMemGymEnv], dict[str, Any]]:
+    """Makes the action that answers everything rightly."""
+
+    def action(env: AMemGymEnv) -> dict[str, Any]:
+        script, place = env.episode.script, env.episode.place
+        if place.phase is not Phase.PROBE:
+            return answers(script.right_shown[place.period])
+        schema, state = script.scenario.state_schema, script.scenario.periods[place.period].state
+        return values(
+            [schema[name].index(state[name]) for name in question.variables]
+            for question in script.scenario.qas
+        )
+
+    return action
+
+
+@pytest.fixture
+def run() -> Callable[[AMemGymEnv, Callable[[AMemGymEnv], Any]], list[tuple[Any, ...]]]:
+    """Plays to the end and returns all steps."""
+
+    def play(env: AMemGymEnv, act: Callable[[AMemGymEnv], Any]) -> list[tuple[Any, ...]]:
+        steps: list[tuple[Any, ...]] = []
+        while not steps or not (steps[-1][2] or steps[-1][3]):
+            steps.append(env.step(act(env)))
+        return steps
+
+    return play

@@ -19,7 +19,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "scenario turn prompt embedding topics neutral wording rules scenario_files",
         "memory script scoring features reader operations replies",
         "episode prompts stores tables expectation schedule info",
-        "backend litellm_backend simulated transcript actions pool chroma_store floors journal",
+        "backend litellm_backend simulated recognition weaknesses transcript actions pool "
+        "chroma_store floors journal",
         "env env_settings observations user spaces generation number_env number_settings "
         "array_episodes array_observations vector_env sb3_env",
         "play evaluation policies reference results",
