@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from amemgym_env.episode import Action, Episode, ExamResult
-from amemgym_env.memory import Applied
+from amemgym_env.memory import Applied, Status
 from amemgym_env.scoring import Floats, exam_scores, mean
 from amemgym_env.turn import Phase
 
@@ -58,13 +58,13 @@ def step_info(
 
     `exams` are the accuracies so far, `scores` those of an exam just answered.
     """
-    refused = sum(outcome.status.refused for outcome in applied)
+    done = sum(item.status in (Status.APPLIED, Status.REFRESHED) for item in applied)
     return {
         "scenario": episode.script.scenario.id,
         "seed": episode.script.seed,
         "operations": applied,
-        "applied": len(applied) - refused,
-        "refused": refused,
+        "applied": done,
+        "refused": sum(item.status.refused for item in applied),
         "accuracy": None if scores is None else accuracy(scores),
         "scored": 0 if scores is None else int((~np.isnan(scores)).sum()),
         "exams": exams,

@@ -30,25 +30,16 @@ def load(path: str | Path) -> list[Scenario]:
         ScenarioError: the file is missing, not UTF-8, not JSON, or a scenario breaks a rule; lists
             every offender with scenario, period and field.
     """
-    items = [item for _, item in _items(Path(path))]
-    return parse(items, str(path))
+    return list(stream(path))
 
 
 def stream(path: str | Path) -> Iterator[Scenario]:
     """Yield the scenarios of a file one by one; memory stays flat for `.jsonl`.
 
     Raises:
-        ScenarioError: as `load`, at the first item with a problem; ids met twice included.
+        ScenarioError: as `load`. Scenarios in front of the first offender are yielded before.
     """
-    seen: set[str] = set()
-    for number, item in _items(Path(path)):
-        scenario, found = _validated(item, number)
-        if scenario is not None and scenario.id in seen:
-            found = (*found, f"{_place(item, number)}: expected a unique id, found it twice")
-        if scenario is None or found:
-            raise _error(str(path), found)
-        seen.add(scenario.id)
-        yield scenario
+    return _valid(_items(Path(path)), str(path))
 
 
 def parse(items: Iterable[Any], source: str = "scenarios") -> list[Scenario]:
@@ -57,26 +48,7 @@ def parse(items: Iterable[Any], source: str = "scenarios") -> list[Scenario]:
     Raises:
         ScenarioError: lists every offender of all items.
     """
-    scenarios: list[Scenario] = []
-    offenders: list[str] = []
-    first: dict[str, int] = {}
-    for number, item in enumerate(items):
-        scenario, found = _validated(item, number)
-        offenders.extend(found)
-        if scenario is None:
-            continue
-        if scenario.id in first:
-            offenders.append(
-                f"{_place(item, number)}, id: expected a unique id, "
-                f"found it in item {first[scenario.id]} too"
-            )
-        first.setdefault(scenario.id, number)
-        scenarios.append(scenario)
-    if offenders:
-        raise _error(source, tuple(offenders))
-    if not scenarios:
-        raise ScenarioError(f"{source}: expected at least one scenario, found none")
-    return scenarios
+    return list(_valid(enumerate(items), source))
 
 
 def save(scenarios: Iterable[Scenario], path: str | Path) -> int:
@@ -92,7 +64,7 @@ def save(scenarios: Iterable[Scenario], path: str | Path) -> int:
     with partial.open("w", encoding="utf-8", newline="\n") as file:
         file.write("" if lines else "[\n")
         for scenario in scenarios:
-            file.write(("" if lines or count == 0 else ",\n"))
+            file.write("" if lines or count == 0 else ",\n")
             file.write(json.dumps(scenario.to_json(), ensure_ascii=False))
             file.write("\n" if lines else "")
             count += 1
@@ -155,6 +127,29 @@ def _decode(text: str, place: str) -> Any:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _valid(items: Iterable[tuple[int, Any]], source: str) -> Iterator[Scenario]:
+    """Yield valid scenarios up to the first offender; then look for all others, and raise."""
+    offenders: list[str] = []
+    first: dict[str, int] = {}
+    for number, item in items:
+        scenario, found = _validated(item, number)
+        offenders.extend(found)
+        if scenario is None:
+            continue
+        if scenario.id in first:
+            offenders.append(
+                f"{_place(item, number)}, id: expected a unique id, "
+                f"found it in item {first[scenario.id]} too"
+            )
+        first.setdefault(scenario.id, number)
+        if not offenders:
+            yield scenario
+    if offenders:
+        raise _error(source, tuple(offenders))
+    if not first:
+        raise ScenarioError(f"{source}: expected at least one scenario, found none")
 
 
 def _validated(item: Any, number: int) -> tuple[Scenario | None, tuple[str, ...]]:

@@ -231,6 +231,20 @@ def test_a_file_of_another_kind_is_one_clear_error(
         scenario_files.load(tmp_path / name)
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_a_stream_lists_every_offender_of_the_file(
+    tiny_items: list[Item], tmp_path: Path, name: str
+) -> None:
+    tiny_items[1]["qas"], tiny_items[2]["id"] = [], "tiny-ada"
+    lines = "\n".join(map(json.dumps, tiny_items))
+    (tmp_path / name).write_text(lines if name == "a.jsonl" else json.dumps(tiny_items))
+    scenarios = scenario_files.stream(tmp_path / name)
+    assert next(scenarios).id == "tiny-ada"
+    with pytest.raises(ScenarioError) as caught:
+        next(scenarios)
+    assert len(caught.value.problems) == 2
+
+
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"found nothing at .*gone\.json"):
         scenario_files.load(tmp_path / "gone.json")
