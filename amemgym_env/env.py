@@ -75,6 +75,8 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
     | questions | exam: `Question`s (text, choices as shown, memory); probe: `ProbedQuestion`s |
     | asked | texts of the questions of past exams |
 
+    In vector environments texts batch as tuples; `AsyncVectorEnv` needs `shared_memory=False`.
+
     Action, a dict: see `actions.py`. Reward: see `info.reward`. `terminated` at the scenario's
     end; `truncated` at `max_steps`, or when embedding, store or budget fails (`info["error"]`).
 
