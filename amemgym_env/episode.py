@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -188,32 +188,39 @@ class Episode:
         Raises:
             EpisodeOver: the episode has ended.
         """
-        if self.over:
+        if self.position >= len(self.places):
             raise EpisodeOver("the episode is over; call reset() to begin another")
-        if self.place.phase is Phase.DIALOGUE:
+        phase = self.places[self.position].phase
+        if phase is Phase.DIALOGUE:
             return self._talk(action, next_user_text)
-        if self.place.phase is Phase.EXAM:
+        if phase is Phase.EXAM:
             return self._examine(action)
         return self._probe(action)
 
     def _talk(self, action: Action, next_user_text: str | None) -> Transition:
-        bank, applied = self.bank.apply_all(action.memory, self.time, self.turn)
-        goes_on = self.goes_on
-        record = (self.message, action.reply, action.memory)
-        episode = Episode(
-            self.script,
-            bank,
-            self.diagnosis,
-            self.places,
-            self.position + 1,
-            self.turn + 1,
-            next_user_text if self.next_is_follow_up else None,
-            (*self.dialogue, (self.message, action.reply)) if goes_on else (),
-            self.exams,
-            self.probes,
-            (self.trail, record),
+        _, period, session, number = self.places[self.position]
+        conversation = self.script.periods[period][session]
+        bank, applied = self.bank.apply_all(action.memory, conversation.time, self.turn)
+        spoken = self.spoken
+        message = conversation.utterances[number].text if spoken is None else spoken
+        follows = next_user_text is not None and self.next_is_follow_up
+        goes_on = number + 1 < len(conversation.utterances)
+        episode = self._with(
+            bank=bank,
+            position=self.position + 1,
+            turn=self.turn + 1,
+            spoken=next_user_text if follows else None,
+            dialogue=(*self.dialogue, (message, action.reply)) if goes_on else (),
+            trail=(self.trail, (message, action.reply, action.memory)),
         )
         return Transition(episode, applied)
+
+    def _with(self, **changes: Any) -> Episode:
+        """Return a copy with changes: `dataclasses.replace` without its price, in every step."""
+        episode = object.__new__(Episode)
+        vars(episode).update(vars(self))
+        vars(episode).update(changes)
+        return episode
 
     def _examine(self, action: Action) -> Transition:
         questions = self.script.scenario.qas
@@ -223,8 +230,7 @@ class Episode:
         answers = _within((*given, *(NO_ANSWER,) * missing), sizes)
         surplus = max(0, len(action.answers) - len(questions))
         result = ExamResult(self.place.period, answers, missing, surplus)
-        episode = replace(
-            self,
+        episode = self._with(
             position=self.position + 1,
             exams=(*self.exams, result),
             trail=(self.trail, ("exam", answers)),
@@ -240,8 +246,7 @@ class Episode:
             padded = (*row[: len(sizes)], *(NO_ANSWER,) * (len(sizes) - len(row)))
             rows.append(_within(padded, sizes))
         result = ProbeResult(self.place.period, tuple(rows))
-        episode = replace(
-            self,
+        episode = self._with(
             position=self.position + 1,
             probes=(*self.probes, result),
             trail=(self.trail, ("probe", result.values)),

@@ -50,13 +50,14 @@ class NumberEnv(gym.Env[Floats, np.int64]):
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
 
     def __init__(self, scenarios: Any = "train", **settings: Any) -> None:
-        self.settings = NumberSettings.of(scenarios, **settings)
+        self.settings = NumberSettings.of(scenarios, **settings, keep_scripts=True)
         self.pool = self.settings.pool
         self.features = self.pool.features
         self.render_mode = None
         self._seed: int | None = None
         self._number = -1
         self._row = -1
+        self._actions = 0
         self._episode: Episode | None = None
         self._ended = True
         self._steps = 0
@@ -159,17 +160,20 @@ class NumberEnv(gym.Env[Floats, np.int64]):
 
     def _to_next_round(self) -> list[float]:
         """Hold the exams that come next; return their expected accuracies."""
-        accuracies: list[float] = []
         episode = self.episode
+        places, position = episode.places, episode.position
+        if position >= len(places) or places[position].phase is not Phase.EXAM:
+            return []
+        accuracies: list[float] = []
+        entries = [entry.turn + 1 for entry in episode.bank.entries]
         while not episode.over and episode.place.phase is Phase.EXAM:
-            entries = [entry.turn + 1 for entry in episode.bank.entries]
             accuracies.append(self._expectation.accuracy(entries, episode.place.period))
             episode = episode.advance(_EXAM).episode
         self._episode = episode
         return accuracies
 
     def _checked(self, action: Any) -> int:
-        size = int(self.action_space.n)  # type: ignore[attr-defined]
+        size = self._actions
         if type(action) is not int:
             if isinstance(action, bool) or not (
                 isinstance(action, int | np.integer)
@@ -189,21 +193,21 @@ class NumberEnv(gym.Env[Floats, np.int64]):
 
     def _sight(self, episode: Episode) -> Sight:
         turn = episode.turn
-        present = turn + 1
         turns = [entry.turn for entry in episode.bank.entries]
-        row = self._similarity[present].tolist()
+        numbers = [written + 1 for written in turns]
+        row = self._similarity[turn + 1].tolist()
         questions = self._questions
-        rows = self._texts
         return Sight(
-            rows[present],
-            [rows[written + 1] for written in turns],
-            [row[written + 1] for written in turns],
+            self._texts[turn + 1],
+            self._texts,
+            numbers,
+            [row[number] for number in numbers],
             turns,
             turn,
             self.settings.capacity,
-            self._known[present],
-            questions[present],
-            [questions[written + 1] for written in turns],
+            self._known[turn + 1],
+            questions[turn + 1],
+            [questions[number] for number in numbers],
         )
 
     def get_state(self) -> dict[str, Any]:
@@ -273,7 +277,8 @@ class AMemGymMemoryEnv(NumberEnv):
         super().__init__(scenarios, **settings)
         self.feature_names = self.features.feature_names
         self.observation_space = spaces.Box(-np.inf, np.inf, (len(self.feature_names),), np.float32)
-        self.action_space = spaces.Discrete(4)
+        self._actions = 4
+        self.action_space = spaces.Discrete(self._actions)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which of the four actions do something now, shape (4,)."""
@@ -283,8 +288,8 @@ class AMemGymMemoryEnv(NumberEnv):
         entries = episode.bank.entries
         near = 0
         if action >= 2 and entries:
-            row = self._similarity[episode.turn + 1]
-            near = nearest_entry([int(row[entry.turn + 1]) for entry in entries])
+            row = self._similarity[episode.turn + 1].tolist()
+            near = nearest_entry([row[entry.turn + 1] for entry in entries])
         return macro_operations(
             action, self._shown[episode.turn], entries, self.settings.capacity, near
         )
@@ -316,7 +321,8 @@ class AMemGymSlotsEnv(NumberEnv):
         self.observation_space = spaces.Box(
             -np.inf, np.inf, (1 + capacity, len(self.slot_names)), np.float32
         )
-        self.action_space = spaces.Discrete(2 + 2 * capacity)
+        self._actions = 2 + 2 * capacity
+        self.action_space = spaces.Discrete(self._actions)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which actions do something now, shape (2 + 2 * capacity,)."""

@@ -113,8 +113,11 @@ class NumberSettings:
         question_blind: bool = False,
         privileged: bool = False,
         embedder: Embedder = DEFAULT,
+        keep_scripts: bool = False,
     ) -> NumberSettings:
         """Return the settings; see the table of this module.
+
+        `keep_scripts` is for environments that play scripts and not tables alone.
 
         Raises:
             ConfigError: a value outside its range; ScenarioError: a scenario breaks a rule.
@@ -144,7 +147,9 @@ class NumberSettings:
                 privileged=privileged,
             )
             given = (level, script_seed, rounds_initial, rounds_update)
-            pool = _shared_pool(scenarios, limit, given, size, features, embedder)
+            pool = _shared_pool(
+                scenarios, limit, given, size, features, embedder, keep_scripts
+            )
         return cls(pool, held, held if read is None else read, float(chance), reward, steps)
 
 
@@ -155,6 +160,7 @@ def _shared_pool(
     size: int | None,
     features: FeatureSet,
     embedder: Embedder,
+    keep_scripts: bool,
 ) -> Pool:
     """Return the pool of these settings, of an earlier environment where there is one."""
     named = isinstance(scenarios, str | os.PathLike)
@@ -181,7 +187,7 @@ def _shared_pool(
     )
     count = len(found)
     rows = size or (_POOL_SIZE if count >= _POOL_SIZE else -(-_POOL_SIZE // count) * count)
-    pool = Pool(source, rows, features, embedder)
+    pool = Pool(source, rows, features, embedder, keep_scripts=keep_scripts)
     # The given object is kept with its pool, so that its id stays its own.
     _pools[key] = ((scenarios, embedder), pool)
     while len(_pools) > _MOST_POOLS:

@@ -86,6 +86,8 @@ class Pool:
         features: what observations hold.
         embedder: turns texts into integer vectors; its name must be that of `features`.
         spare: rows for `refresh`; None: half of `size`, made at the first refresh.
+        keep_scripts: keep each row's script with its scenario, which scalar environments play;
+            else it is made anew when one asks for it.
 
     Raises:
         ConfigError: a size below 1, or another embedder than the features were made for.
@@ -98,6 +100,7 @@ class Pool:
         features: FeatureSet | None = None,
         embedder: Embedder = DEFAULT,
         spare: int | None = None,
+        keep_scripts: bool = False,
     ) -> None:
         if size < 1:
             raise ConfigError(f"pool: expected a size of at least 1 script, found {size}")
@@ -109,6 +112,7 @@ class Pool:
         self.source = source
         self.embedder = embedder
         self.size = size
+        self.keep_scripts = keep_scripts
         self.version = 0
         """Goes up when the arrays are laid out anew."""
         self._spare = max(1, size // 2) if spare is None else spare
@@ -116,7 +120,7 @@ class Pool:
         self._next = size
         self._scripts: dict[int, Script] = {}
         self._players: weakref.WeakSet[Player] = weakref.WeakSet()
-        self._pack([self._tables_of(number) for number in self.numbers])
+        self._pack([self._tables_of(number, number) for number in self.numbers])
         self.open = np.arange(size)  # (size,) rows that episodes draw from, oldest first
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pool:
@@ -131,8 +135,12 @@ class Pool:
         """Take a state over without players."""
         vars(self).update(state, _players=weakref.WeakSet())
 
-    def _tables_of(self, number: int) -> ScriptTables:
-        return script_tables(self.source(number), self.features, self.embedder)
+    def _tables_of(self, number: int, row: int) -> ScriptTables:
+        script = self.source(number)
+        self._scripts.pop(row, None)
+        if self.keep_scripts:
+            self._scripts[row] = script
+        return script_tables(script, self.features, self.embedder)
 
     def draw(self, seed: int, number: int) -> int:
         """Return the row of episode `number` of an environment with this seed."""
@@ -192,9 +200,8 @@ class Pool:
         free = [row for row in range(len(self.scenario_ids)) if row not in held]
         chosen = free[: len(free) if count is None else count]
         for row in chosen:
-            self._write(row, self._tables_of(self._next))
+            self._write(row, self._tables_of(self._next, row))
             self.numbers[row] = self._next
-            self._scripts.pop(row, None)
             self._next += 1
         if chosen:
             kept = self.open[min(len(chosen), self.size) :]
