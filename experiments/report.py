@@ -1,0 +1,34 @@
+"""Looks at runs: `report RUN …` writes an HTML page; compare, credit and audit answer one question.
+
+    python -m experiments.report runs/evaluate-0001 runs/evaluate-0002
+    python -m experiments.report compare runs/evaluate-0001 runs/evaluate-0002
+
+A plain command line. Each subcommand lives in a file of its own, imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "page": "experiments.report_page.command",
+    "compare": "experiments.compare",
+    "credit": "experiments.credit",
+    "audit": "experiments.audit_run",
+}
+"""Where each subcommand's `main(arguments) -> exit status` stands; `page` is the default."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the subcommand that `arguments` begin with, else the page; return the exit status."""
+    name, rest = "page", list(arguments)
+    if rest and rest[0] in COMMANDS:
+        name, rest = rest[0], rest[1:]
+    status: int = importlib.import_module(COMMANDS[name]).main(rest)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,241 @@
+"""Reads run folders: ours, those of a sweep, and those of the benchmark's own code.
+
+A folder that cannot be read gives one message and never keeps the others from being shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from amemgym_env.errors import InputError, RunError
+from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.results import ScenarioResult
+from amemgym_env.scenario import Scenario
+from amemgym_env.script import Script, build
+from experiments.report_page import benchmark_folder
+
+Score = Annotated[float, Field(allow_inf_nan=False)] | None
+Cells = dict[str, list[list[Score]]]
+"""(periods, questions) scores of each scenario; None is unscored."""
+
+
+class ResultsFile(BaseModel):
+    """What the page needs of a `results.json`; more may stand in it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    label: str
+    memory: Literal["bank", "external"]
+    simulated: bool
+    mode: Literal["on_policy", "off_policy"]
+    seed: int
+    settings: dict[str, Any]
+    scenarios: list[str]
+    overall: Score
+    random: Score
+    upper_bound: Score
+    memory_score: Score
+    memory_score_ratio_of_means: Score
+    floors: dict[str, Score]
+    failures: dict[str, Score]
+    lucky: Score
+    in_window_share: Score
+    causes: dict[str, int]
+    unscored: int
+    confidence_interval: dict[str, tuple[Score, Score]]
+    accuracy: Cells
+    upper_bound_accuracy: Cells
+    failure: dict[str, list[list[str | None]]]
+    memory_score_by_period: list[Score]
+    usage: dict[str, dict[str, Any]]
+    errors: dict[str, str] = {}
+    stopped: str | None = None
+
+
+@dataclass
+class Run:
+    """One run as the page shows it."""
+
+    path: Path
+    document: ResultsFile
+    origin: Literal["amemgym_env", "benchmark"] = "amemgym_env"
+    name: str = ""
+    """Its name on the page, unlike all others."""
+    curve: Mapping[str, Any] | None = None
+    lineage: Mapping[str, Any] | None = None
+    results: dict[str, ScenarioResult] = field(default_factory=dict)
+    """What the journals say, by scenario id; filled while the inspection is made."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader must know beside the scores."""
+
+    @property
+    def model(self) -> str:
+        """The model that answered, as its settings name it."""
+        backend = self.document.settings.get("backend", {})
+        kind = backend.get("profile") if self.document.simulated else backend.get("model")
+        return str(kind or "unknown")
+
+
+def load(folders: Iterable[Path]) -> tuple[list[Run], list[str]]:
+    """Return the runs that can be read, and a message for everything that cannot."""
+    runs: list[Run] = []
+    warnings: list[str] = []
+    for folder in folders:
+        try:
+            found = list(_expanded(folder))
+        except InputError as error:
+            warnings.append(str(error))
+            continue
+        for path in found:
+            try:
+                runs.append(_run(path))
+            except InputError as error:
+                warnings.append(str(error))
+    _name(runs)
+    return runs, warnings
+
+
+def _expanded(folder: Path) -> Iterator[Path]:
+    """Yield a run's folder itself, or the runs in the folder of a sweep."""
+    if not folder.is_dir():
+        raise RunError(f"{folder}: expected a run's folder, found nothing there; check the path")
+    if (folder / "results.json").exists() or benchmark_folder.is_one(folder):
+        yield folder
+        return
+    jobs = folder / "jobs.jsonl"
+    if jobs.exists():
+        try:
+            # A sweep that was moved keeps its jobs as its own folders.
+            listed = [json.loads(line)["folder"] for line in jobs.read_text("utf-8").splitlines()]
+            yield from (folder / Path(str(name)).name for name in dict.fromkeys(listed))
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(f"{jobs}: expected one run's folder a line, found {error!r}") from error
+        return
+    inner = sorted(path for path in folder.iterdir() if path.is_dir())
+    inner = [path for path in inner if _is_run(path)]
+    if inner:
+        yield from inner
+    elif (folder / "config.yaml").exists():
+        raise RunError(
+            f"{folder}: expected results.json, found a run that has not ended; the command that "
+            "began it continues it"
+        )
+    else:
+        raise RunError(
+            f"{folder}: expected results.json, or the benchmark's overall_results.json in a folder "
+            "for each user; found neither"
+        )
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "results.json").exists() or benchmark_folder.is_one(path)
+
+
+def _run(path: Path) -> Run:
+    file = path / "results.json"
+    if not file.exists() and benchmark_folder.is_one(path):
+        document, notes = benchmark_folder.read(path)
+        return Run(path, _checked(document, path), "benchmark", notes=notes)
+    document = read_json(file)
+    run = Run(path, _checked(document, file))
+    for name in ("curve", "lineage"):
+        extra = path / f"{name}.json"
+        if extra.exists():
+            setattr(run, name, read_json(extra))
+    return run
+
+
+def _checked(document: object, file: Path) -> ResultsFile:
+    try:
+        found = ResultsFile.model_validate(document)
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(map(str, line['loc'])) or 'file'}: {line['msg']}"
+            for line in error.errors()[:3]
+        ]
+        raise RunError(
+            f"{file}: expected the results of an evaluation, found something else: "
+            + "; ".join(lines)
+        ) from error
+    for key in ("accuracy", "upper_bound_accuracy", "failure"):
+        cells = getattr(found, key)
+        if list(cells) != found.scenarios:
+            raise RunError(
+                f"{file}: expected {key} of the {len(found.scenarios)} scenarios, found "
+                f"{len(cells)}; the file is damaged or mixed from several runs"
+            )
+        for name, rows in cells.items():
+            if [len(row) for row in rows] != [len(row) for row in found.accuracy[name]]:
+                raise RunError(f"{file}: {key} and accuracy of scenario {name!r} differ in shape")
+    return found
+
+
+def read_json(file: Path) -> Any:
+    """Return a file's JSON value.
+
+    Raises:
+        RunError: it is not there, or damaged.
+    """
+    try:
+        return json.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise RunError(f"{file}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise RunError(f"{file}: expected JSON, found a damaged file ({error})") from error
+
+
+def _name(runs: Sequence[Run]) -> None:
+    """Name runs by their labels, with as much of their folders as tells equal ones apart."""
+    for run in runs:
+        same = [other for other in runs if other.document.label == run.document.label]
+        run.name = run.document.label
+        if len(same) > 1:
+            parts = [run.document.mode.replace("_", "-")] if len(_modes(same)) > 1 else []
+            folders = [other.path.name for other in same]
+            unlike = len(_modes(same)) < len(same)
+            parts += [run.path.name] if unlike else []
+            if unlike and len(set(folders)) < len(folders):
+                parts.append(str(runs.index(run) + 1))
+            run.name += f" ({', '.join(parts)})"
+
+
+def _modes(runs: Sequence[Run]) -> set[str]:
+    return {run.document.mode for run in runs}
+
+
+def scripts(run: Run, override: str | None = None) -> dict[str, Script]:
+    """Return the scripts that a run was played with, by scenario id.
+
+    `override` names the scenarios when they are not where the run's settings say.
+
+    Raises:
+        InputError: the scenarios cannot be found, or are no longer those of the run.
+    """
+    settings = run.document.settings
+    source = override or settings.get("scenarios")
+    if not isinstance(source, str):
+        raise RunError("its settings name no scenarios; give them with --scenarios")
+    chosen = list(named_scenarios(source, settings.get("limit")))
+    missing = set(run.document.scenarios) - {scenario.id for scenario in chosen}
+    if missing:
+        raise RunError(f"{source} does not hold scenario {sorted(missing)[0]!r}")
+    wanted = set(run.document.scenarios)
+    return {item.id: _script(item, settings, chosen) for item in chosen if item.id in wanted}
+
+
+def _script(scenario: Scenario, settings: Mapping[str, Any], others: Sequence[Scenario]) -> Script:
+    return build(
+        scenario,
+        settings.get("difficulty", "none"),
+        settings.get("seed", 0),
+        rounds_initial=settings.get("rounds_initial", 1),
+        rounds_update=settings.get("rounds_update", 2),
+        shuffle_choices=settings.get("shuffle_choices", True),
+        others=others,
+    )
