@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,11 @@ FORM = (
 )
 
 _MARKS = frozenset("!;:\"'-()0123456789“”‘’—–")
-_MOST = 8.0
+_MOST = 16.0
 """Largest weight, and the inverse of the smallest: no text is drawn always or never."""
+_STEPS = 12
+_RIDGE = 1e-3
+"""Newton steps to the weights, and the pull towards even ones where few texts leave no choice."""
 
 
 def form(text: str) -> tuple[float, ...]:
@@ -48,21 +52,48 @@ def form(text: str) -> tuple[float, ...]:
     )
 
 
-def weights(pool: Sequence[str], wanted: Sequence[str]) -> dict[str, float]:
-    """Return a weight, 1/8..8, for each text of `pool`: drawn so, its form is that of `wanted`.
+def weights(
+    groups: Sequence[Sequence[str]],
+    shares: Sequence[float],
+    wanted: Sequence[str],
+    masses: Sequence[float],
+) -> dict[str, float]:
+    """Return a weight for each text: drawn so, the mean form of texts is that of `wanted`.
 
-    The weight is the odds that a text of this form comes from `wanted`, by a logistic regression
-    in which both lists count the same.
+    Somebody draws a group as often as its share says and then a text of it by weight; the texts of `wanted` are met as
+    often as their `masses` say. The weights are exponential in the form, which among all weights
+    that give these means is the choice nearest to drawing evenly. They are at most `_MOST`, and at
+    least its inverse.
     """
+    pool = [text for group in groups for text in group]
     rows = np.array([form(text) for text in [*wanted, *pool]])
     spread = rows.std(axis=0)
     rows = (rows - rows.mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf)
-    targets = np.repeat([1.0, 0.0], [len(wanted), len(pool)])
-    masses = np.repeat([0.5 / max(1, len(wanted)), 0.5 / max(1, len(pool))], [len(wanted), len(pool)])
-    fitted = logistic(rows, targets, masses * len(rows))
-    scores = rows[len(wanted) :] @ fitted[:-1] + fitted[-1]
-    odds = np.exp(np.clip(scores, -math.log(_MOST), math.log(_MOST)))
-    return dict(zip(pool, odds.tolist(), strict=True))
+    target = np.average(rows[: len(wanted)], axis=0, weights=np.array(masses))
+    ends = len(wanted) + np.cumsum([0, *(len(group) for group in groups)])
+    parts = [rows[start:end] for start, end in pairwise(ends)]
+    portions = np.array(shares) / sum(shares)
+    tilt = np.zeros(rows.shape[1])
+    for _ in range(_STEPS):
+        slope, curved = target - _RIDGE * tilt, _RIDGE * np.eye(len(tilt))
+        for part, portion in zip(parts, portions, strict=True):
+            odds = _odds(part @ tilt)
+            mean = odds @ part
+            slope = slope - portion * mean
+            curved = curved + portion * ((part - mean).T * odds) @ (part - mean)
+        tilt = tilt + np.linalg.solve(curved, slope)
+    return {
+        text: float(weight)
+        for group, part in zip(groups, parts, strict=True)
+        for text, weight in zip(
+            group, np.clip(len(part) * _odds(part @ tilt), 1 / _MOST, _MOST), strict=True
+        )
+    }
+
+
+def _odds(scores: Floats) -> Floats:
+    powers: Floats = np.exp(scores - scores.max())
+    return powers / powers.sum()
 
 
 def order(texts: Sequence[str], weight: Mapping[str, float], *key: Key) -> list[str]:
@@ -76,31 +107,3 @@ def order(texts: Sequence[str], weight: Mapping[str, float], *key: Key) -> list[
         for index, text in enumerate(texts)
     ]
     return [texts[index] for index in sorted(range(len(texts)), key=waits.__getitem__)]
-
-
-def logistic(
-    rows: Floats,
-    targets: Floats,
-    masses: Floats | None = None,
-    ridge: float = 1.0,
-    steps: int = 25,
-) -> Floats:
-    """Return the weights, the constant last, of a logistic regression by Newton's method.
-
-    `rows` (N, F) standardized; `targets` (N,) in 0..1; `masses` (N,) how much each row counts
-    (default 1); `ridge` the penalty of every weight but the constant.
-    """
-    counted = np.ones(len(rows)) if masses is None else masses
-    design = np.hstack([rows, np.ones((len(rows), 1))])
-    fitted = np.zeros(design.shape[1])
-    penalty = ridge * np.eye(len(fitted))
-    penalty[-1, -1] = 1e-6
-    for _ in range(steps):
-        chances = 1 / (1 + np.exp(-np.clip(design @ fitted, -30, 30)))
-        slope = design.T @ (counted * (targets - chances)) - penalty @ fitted
-        curved = (design * (counted * chances * (1 - chances))[:, None]).T @ design + penalty
-        step = np.linalg.solve(curved, slope)
-        fitted = fitted + step
-        if float(np.abs(step).max()) < 1e-8:
-            break
-    return fitted

@@ -30,6 +30,8 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 DistractorKind = Literal["other_person", "hypothetical", "fell_through", "old_habit"]
 DISTRACTOR_KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
 
+_JOINT_SHARE = 0.2
+
 Need = Literal["children", "garden", "car", "pet", "job", "study", "retired", "partner"]
 
 
@@ -133,17 +135,31 @@ def split_of(topic_id: str) -> Split:
 def form_weights(split: Split) -> dict[str, float]:
     """Return the weights to draw the neutral texts of a split by, so that form tells nothing.
 
-    Distractors, openers and follow-ups are each weighed against the exposures (see `balance`).
+    Distractors, openers and follow-ups are each weighed against the exposures (see `balance`) of a
+    topic's first two variables, of which about one in five comes in a joint one.
     """
-    exposing: list[str] = []
-    pools: dict[str, list[str]] = {"distractor": [], "opener": [], "follow_up": []}
+    wanted: list[str] = []
+    masses: list[float] = []
+    shares: list[float] = []
+    pools: dict[str, list[list[str]]] = {"opener": [], "follow_up": [], "distractor": []}
     for found in topics(split):
-        for text, kind in utterances(found):
-            if kind in ("exposure", "joint"):
-                exposing.append(text)
-            else:
-                pools["distractor" if kind in DISTRACTOR_KINDS else kind].append(text)
-    return {text: w for pool in pools.values() for text, w in weights(pool, exposing).items()}
+        # What suits everybody is met about twice as often as what asks for a garden or a car.
+        shares.append(1.0 if found.fits == Fits() else 0.5)
+        single = [
+            text
+            for values in list(found.variables.values())[:2]
+            for value in values.values()
+            for text in value.exposures
+        ]
+        joint = [text for text, kind in utterances(found) if kind == "joint"]
+        wanted += single + joint
+        masses += [shares[-1] * (1 - _JOINT_SHARE) / len(single)] * len(single)
+        masses += [shares[-1] * _JOINT_SHARE / len(joint)] * len(joint)
+        pools["opener"].append(list(found.openers))
+        pools["follow_up"].append(list(found.follow_ups))
+        pools["distractor"].append([t for t, kind in utterances(found) if kind in DISTRACTOR_KINDS])
+    drawn = (weights(pool, shares, wanted, masses) for pool in pools.values())
+    return {text: weight for found_weights in drawn for text, weight in found_weights.items()}
 
 
 @cache

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amemgym_env.balance import Floats, logistic
+from amemgym_env.balance import Floats
 from amemgym_env.embedding import DEFAULT, SCALE, terms
-from amemgym_env.generation.classifiers import FOLDS, Ints, folds, standardized
+from amemgym_env.generation.classifiers import FOLDS, Ints, folds, logistic, standardized
 from amemgym_env.scenario import Question, Scenario
 
 FEATURES = ("words", "characters", "longest", "position", "first", "medoid", "sentences", "terms")

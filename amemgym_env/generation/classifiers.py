@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.balance import Floats, logistic
+from amemgym_env.balance import Floats
 from amemgym_env.randomness import below
 
 Ints = npt.NDArray[np.int64]
@@ -42,6 +42,32 @@ def standardized(rows: Floats) -> Floats:
     spread = rows.std(axis=0)
     scaled: Floats = (rows - rows.mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf)
     return scaled
+
+
+def logistic(
+    rows: Floats,
+    targets: Floats,
+    ridge: float = 1.0,
+    steps: int = 25,
+) -> Floats:
+    """Return the weights, the constant last, of a logistic regression by Newton's method.
+
+    `rows` (N, F) standardized; `targets` (N,) in 0..1; `ridge` the penalty of all
+    weights but the constant.
+    """
+    design = np.hstack([rows, np.ones((len(rows), 1))])
+    fitted = np.zeros(design.shape[1])
+    penalty = ridge * np.eye(len(fitted))
+    penalty[-1, -1] = 1e-6
+    for _ in range(steps):
+        chances = 1 / (1 + np.exp(-np.clip(design @ fitted, -30, 30)))
+        slope = design.T @ (targets - chances) - penalty @ fitted
+        curved = (design * (chances * (1 - chances))[:, None]).T @ design + penalty
+        step = np.linalg.solve(curved, slope)
+        fitted = fitted + step
+        if float(np.abs(step).max()) < 1e-8:
+            break
+    return fitted
 
 
 def held_out_scores(rows: Floats, targets: Floats, groups: Sequence[str]) -> Floats:
