@@ -35,14 +35,16 @@ class Snapshot(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """How the banks stand to the present messages."""
+    """How the banks stand to the present messages; all 0 on an empty bank but `similarity`."""
 
-    similarity: npt.NDArray[np.int32]  # (slots, N), NOTHING where empty
-    near_position: Ints  # (N,) of the most similar entry; 0 on an empty bank
-    near_similarity: Ints  # (N,); 0 on an empty bank
-    near: Ints  # (N,) the entry; 0 on an empty bank
-    old_position: Ints  # (N,) of the entry written longest ago; 0 on an empty bank
-    old: Ints  # (N,) the entry; 0 on an empty bank
+    similarity: Slots  # (slots, N), NOTHING where empty
+    held: Bools  # (N,) whether the bank holds anything
+    near_position: Slots  # (N,) of the most similar entry
+    near_similarity: Slots  # (N,)
+    near: Slots  # (N,) the entry
+    old_position: Slots  # (N,) of the entry written longest ago
+    old_similarity: Slots  # (N,)
+    old: Slots  # (N,) the entry
 
 
 class ArrayEpisodes:
@@ -90,34 +92,33 @@ class ArrayEpisodes:
         self._pairs = pool.pairs.reshape(-1, pool.given)
         self._codes = pool.codes.reshape(-1)
         self._counts = pool.counts.reshape(-1)
-        self._right = pool.right.reshape(-1)
+        self._right = pool.right_reading.reshape(-1)
         self._exam = pool.exam.reshape(-1)
         self._last_exam = pool.last_exam.reshape(-1)
         self._twin = pool.twin.reshape(-1)
         self._twin_similarity = pool.twin_similarity.reshape(-1)
         self._asked = np.arange(pool.questions)[:, None]  # (Q, 1)
-        self._readings = pool.values**pool.depth
         strides = [pool.values ** (pool.depth - 1 - place) for place in range(pool.depth)]
         self._strides = np.array(strides)[:, None, None]  # (M, 1, 1)
         self._move_row()
 
     def _move_row(self) -> None:
         self.row = self.script * self.pool.texts  # (N,) first text of each episode's script
+        self.text = (
+            self.row + self.turn + 1
+        )  # (N,) the present message; after the end, an empty one
         self.rounds = self.pool.rounds[self.script]  # (N,)
         self._ranking = None
 
-    @property
-    def present(self) -> Ints:
-        """Number of the present message, from 1; after the end one more than there are, (N,)."""
-        return self.turn + 1
-
     def begin(self, which: Ints, scripts: Ints) -> None:
         """Let the episodes `which` begin anew with these rows of the pool."""
+        row = scripts * self.pool.texts
         self.script[which] = scripts
         self.turn[which] = 0
         self.count[which] = 0
         self.slots[:, which] = 0
-        self.row[which] = scripts * self.pool.texts
+        self.row[which] = row
+        self.text[which] = row + 1
         self.rounds[which] = self.pool.rounds[scripts]
         self._ranking = None
 
@@ -128,22 +129,29 @@ class ArrayEpisodes:
         return self._ranking
 
     def _rank(self) -> Ranking:
-        slots = self.slots
-        base = (self.row + self.turn + 1) * self.pool.texts
-        similarity = self._similarity.take(slots + base).astype(np.int32)
-        keys = similarity << self._bits
+        slots, bits, low = self.slots, self._bits, self._low
+        similarity = self._similarity.take(slots + self.text * self.pool.texts).astype(np.int32)
+        keys = similarity << bits
         keys |= self._reverse
-        best = keys.max(axis=0).astype(np.int64)
-        near_position = self._low - (best & self._low)
-        near_similarity = (best >> self._bits) * (self.count > 0)
-        near = self.at(slots, near_position)
-        written = slots - 1
-        written &= self._late
-        written <<= self._bits
+        best = keys.max(axis=0)
+        near_position = low - (best & low)
+        # Empty places come last: as unsigned integers, -1 is large.
+        written = (slots - 1) & self._late
+        written <<= bits
         written |= self.positions
         first = written.min(axis=0)
-        old = ((first >> self._bits) + 1) & self._late
-        return Ranking(similarity, near_position, near_similarity, near, first & self._low, old)
+        old_position = first & low
+        held = self.count > 0
+        return Ranking(
+            similarity,
+            held,
+            near_position,
+            (best >> bits) * held,
+            self.at(slots, near_position),
+            old_position,
+            self.at(similarity, old_position) * held,
+            self.at(slots, old_position),
+        )
 
     def change(self, remove: Ints, overwrite: Ints, add: Bools) -> None:
         """Change the banks by the present messages, and go on to the next round.
@@ -153,18 +161,16 @@ class ArrayEpisodes:
         to it that at most one text is written and that there is room.
         """
         slots, count = self.slots, self.count
-        height = len(slots)
-        removing = remove < height
+        removing = remove < len(slots)
         if removing.any():
-            after = self.positions[:-1] >= remove
-            np.copyto(slots[:-1], slots[1:], where=after)
+            np.copyto(slots[:-1], slots[1:], where=self.positions[:-1] >= remove)
             np.copyto(slots[-1], 0, where=removing)
             count -= removing
         position = np.where(add, count, overwrite)
-        writing = np.flatnonzero(position < height)
-        slots.ravel()[position[writing] * self.num_envs + writing] = self.turn[writing] + 1
+        np.copyto(slots, self.turn + 1, where=self.positions == position, casting="same_kind")
         count += add
         self.turn += 1
+        self.text += 1
         self._ranking = None
 
     def at(self, array: npt.NDArray[T], position: Ints) -> npt.NDArray[T]:
@@ -176,14 +182,14 @@ class ArrayEpisodes:
 
         None stands for nowhere at all. A message that was never said before has no twin.
         """
-        alike = self._twin_similarity.take(self.row + self.turn + 1)
+        alike = self._twin_similarity.take(self.text)
         which = np.flatnonzero(adding & (self.ranking().near_similarity >= alike))
         if not which.size:
             return None
         found = np.full(self.num_envs, -1, np.int64)
         row = self.row[which]
         held = self._twin.take(self.slots[:, which] + row)
-        same = held == self._twin.take(row + self.turn[which] + 1)
+        same = held == self._twin.take(self.text[which])
         found[which] = np.where(same.any(axis=0), same.argmax(axis=0), -1)
         return found
 
@@ -192,7 +198,7 @@ class ArrayEpisodes:
 
         Call after `change`; accuracies are the expectation of `reader.choice_probabilities`.
         """
-        text = self.row + self.turn
+        text = self.text - 1  # the message that has just been written, or not
         period = self._exam.take(text)
         which = np.flatnonzero(period >= 0)
         if not which.size:
@@ -229,6 +235,9 @@ class ArrayEpisodes:
             position, column = np.divmod(entry, number)
             pair = pairs.ravel().take(said).astype(np.int64)
             episode = which[column]
+            place = pair * number + column
+            text = self.row[episode] + written
+            code = self._codes.take(text * pool.given + said % pool.given)
             if len(slots) > self.top_k:
                 query = self.script[episode] * pool.questions + pair % pool.questions
                 index = slots[:, column] + query * pool.texts  # (C, said)
@@ -236,11 +245,7 @@ class ArrayEpisodes:
                 keys |= self._reverse[: len(slots)]
                 own = keys.ravel().take(position * said.size + np.arange(said.size))
                 read = np.flatnonzero((keys > own).sum(axis=0) < self.top_k)
-                said, written, pair = said[read], written[read], pair[read]
-                column, episode = column[read], episode[read]
-            text = self.row[episode] + written
-            code = self._codes.take(text * pool.given + said % pool.given)
-            place = pair * number + column
+                place, code = place[read], code[read]
             newest, stale = found
             newest[place] = code
             other = np.flatnonzero(newest[place] != code)
@@ -251,9 +256,9 @@ class ArrayEpisodes:
         """Return the expected accuracy of one exam of each episode, (n,)."""
         pool = self.pool
         script = self.script[which]
-        right = self._right.take((script * pool.periods + period) * pool.questions + self._asked)
-        index = ((script * pool.questions + self._asked) * pool.choices + right) * self._readings
-        index = index[None]  # (combinations, Q, n): newest or stale for each variable
+        exam = (script * pool.periods + period) * pool.questions
+        index = self._right.take(exam + self._asked)[None]
+        # (combinations, Q, n): newest or stale for each variable
         weights = np.empty(readings.shape)
         shown = readings[1] > 0
         weights[0] = self._chance_newest.take(shown)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.array_episodes import ArrayEpisodes
+from amemgym_env.array_episodes import ArrayEpisodes, Bools
+from amemgym_env.embedding import SCALE
 from amemgym_env.features import NEAREST_NAMES, PLACE_NAMES, SLOT_NAMES, UNIT
 from amemgym_env.tables import NOTHING
 
@@ -17,55 +18,63 @@ _KNOWN = -1
 """Column of a text's row that says whether the questions are known in its round."""
 
 
-def memory_observations(episodes: ArrayEpisodes) -> Floats:
-    """Return the observations of `AMemGymMemory-v0`, shape (N, features); 0 after the end."""
+def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
+    """Return the observations of `AMemGymMemory-v0`, shape (N, features).
+
+    Those of the episodes `over` are 0; None: none is over.
+    """
     pool = episodes.pool
     ranking = episodes.ranking()
     number = episodes.num_envs
     width = pool.rows.shape[2]
     count = episodes.count
     some = np.maximum(count, 1)
-    held = count > 0
-    texts = np.empty((number, 3), np.int64)
-    texts[:, 0] = present = episodes.row + episodes.turn + 1
-    texts[:, 1] = episodes.row + ranking.near
-    texts[:, 2] = episodes.row + ranking.old
-    out = pool.rows.reshape(-1, width).take(texts, axis=0)  # (N, 3, width)
-    known = out[:, 0, _KNOWN] != 0
-    questions = pool.nearest_question.ravel().take(texts)  # (N, 3)
-    candidate = np.where(known, questions[:, 0], -2)
-    candidate[candidate < 0] = -2
-    same = questions[:, 1:] == candidate[:, None]
-    ages = np.empty((3, number))  # of the nearest and the oldest entry, and the mean
-    ages[0] = ranking.near
-    ages[1] = ranking.old
-    ages[2] = episodes.slots.sum(axis=0) / some
-    np.subtract(episodes.turn + 1, ages, out=ages)
-    ages *= held
-    ages /= ages + _AGES
-    total = ranking.similarity.sum(axis=0) - NOTHING * (len(episodes.slots) - count)
+    texts = np.empty((3, number), np.int64)
+    texts[0] = episodes.text
+    np.add(episodes.row, ranking.near, out=texts[1])
+    np.add(episodes.row, ranking.old, out=texts[2])
+    out = pool.rows.reshape(-1, width).take(texts.T, axis=0)  # (N, 3, width)
     values = np.empty((2, len(NEAREST_NAMES), number))
-    values[0, 0] = ranking.near_similarity / UNIT
-    values[1, 0] = episodes.at(ranking.similarity, ranking.old_position) * held / UNIT
-    values[:, 1] = ages[:2]
-    values[:, 2] = same.T
+    values[0, 0] = ranking.near_similarity
+    values[1, 0] = ranking.old_similarity
+    values[:, 0] /= UNIT
+    ages = values[:, 1:5:3]  # (2, 2, N): of the nearest and oldest entry, and twice the mean
+    ages[0, 0] = ranking.near
+    ages[1, 0] = ranking.old
+    ages[:, 1] = episodes.slots.sum(axis=0) / some
+    np.subtract(episodes.turn + 1, ages, out=ages)
+    ages *= ranking.held
+    ages /= ages + _AGES
+    asking = pool.asking.reshape(-1).take(episodes.text)
+    values[:, 2] = pool.nearest_question.reshape(-1).take(texts[1:]) == asking
     values[0, 3] = count / episodes.capacity
     values[0, 4] = count >= episodes.capacity
-    values[1, 3] = total / (some * UNIT)
-    values[1, 4] = ages[2]
+    values[1, 3] = _total(episodes) / (some * UNIT)
     out[:, 1:, -_PLACES:] = values.transpose(2, 0, 1)
-    out[:, :, pool.features.asked_column] *= known[:, None]
-    out[episodes.over()] = 0.0
+    out[:, :, pool.features.asked_column] *= out[:, :1, _KNOWN]
     out = out.reshape(number, 3 * width)
-    if pool.embedding is None:
-        return out
-    vectors = pool.embedding.reshape(-1, pool.embedding.shape[2])[present] / np.float32(127)
-    vectors[episodes.over()] = 0.0
-    return np.concatenate([out, vectors], axis=1)
+    if pool.embedding is not None:
+        vectors = pool.embedding.reshape(-1, pool.embedding.shape[2])[episodes.text]
+        out = np.concatenate([out, vectors / np.float32(SCALE)], axis=1)
+    if over is not None:
+        out[over] = 0.0
+    return out
 
 
-def slots_observations(episodes: ArrayEpisodes, capacity: int) -> Floats:
-    """Return the observations of `AMemGymSlots-v0`, (N, 1 + capacity, columns); 0 after the end."""
+def _total(episodes: ArrayEpisodes) -> npt.NDArray[np.int64]:
+    """Return the sum of each bank's similarities to the present message, (N,)."""
+    similarity = episodes.ranking().similarity
+    # 32 bits are enough for banks below 2**16 entries, and faster.
+    total = np.add.reduce(similarity, axis=0, dtype=np.int32)
+    return total - NOTHING * (len(similarity) - episodes.count)
+
+
+def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
+    """Return the observations of `AMemGymSlots-v0`, shape (N, 1 + capacity, columns).
+
+    Those of the episodes `over` are 0; None: none is over.
+    """
+    capacity = episodes.capacity
     pool = episodes.pool
     ranking = episodes.ranking()
     slots, count = episodes.slots, episodes.count
@@ -74,14 +83,13 @@ def slots_observations(episodes: ArrayEpisodes, capacity: int) -> Floats:
     own = width - _PLACES
     out = np.zeros((number, 1 + capacity, own + len(SLOT_NAMES)), np.float32)
     texts = np.empty((number, 1 + height), np.int64)
-    texts[:, 0] = episodes.row + episodes.turn + 1
+    texts[:, 0] = episodes.text
     texts[:, 1:] = (slots + episodes.row).T
     out[:, : 1 + height, :width] = pool.rows.reshape(-1, width).take(texts, axis=0)
     known = out[:, 0, width + _KNOWN] != 0
-    total = ranking.similarity.sum(axis=0) - NOTHING * (height - count)
     out[:, 0, width] = count / capacity
     out[:, 0, width + 1] = count >= capacity
-    out[:, 0, width + 2] = total / (np.maximum(count, 1) * UNIT)
+    out[:, 0, width + 2] = _total(episodes) / (np.maximum(count, 1) * UNIT)
     held = slots > 0
     ages = (episodes.turn + 1 - slots) * held
     questions = np.where(known[:, None], pool.nearest_question.ravel().take(texts), -1).T
@@ -104,7 +112,6 @@ def slots_observations(episodes: ArrayEpisodes, capacity: int) -> Floats:
     unknown = ~known
     if unknown.any():
         out[unknown, :, pool.features.asked_column] = 0.0
-    over = episodes.over()
-    if over.any():
+    if over is not None:
         out[over] = 0.0
     return out

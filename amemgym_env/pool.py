@@ -248,7 +248,11 @@ class Pool:
         self.twin_similarity = np.full((rows, texts), -NOTHING - 1, np.int16)
         self.counts = np.zeros((rows, questions, self.choices, self.values**self.depth), np.uint8)
         self.right = np.zeros((rows, self.periods, questions), np.int16)
+        self.right_reading = np.zeros((rows, self.periods, questions), np.int64)
+        """Where in `counts` the readings of the right choice begin."""
         self.known = np.zeros((rows, texts), np.bool_)
+        self.asking = np.full((rows, texts), -2, np.int16)
+        """The question most similar to a message, -2 where none is known when it is said."""
         self.exam = np.full((rows, texts), -1, np.int16)
         self.last_exam = np.full((rows, texts), -1, np.int16)
         self.rounds = np.zeros(rows, np.int64)
@@ -300,6 +304,11 @@ class Pool:
         self.counts[row] = counts.reshape(self.questions, self.choices, -1)
         self.right[row] = 0
         self.right[row, : len(table.right), :questions] = table.right
+        choice = (row * self.questions + np.arange(self.questions)) * self.choices + self.right[row]
+        self.right_reading[row] = choice * self.values**self.depth
+        self.asking[row] = np.where(
+            self.known[row] & (self.nearest_question[row] >= 0), self.nearest_question[row], -2
+        )
         self.rounds[row] = table.rounds
         self.question_count[row] = questions
         self.exam_count[row] = int((table.last_exam - table.exam + 1)[table.exam >= 0].sum())

@@ -19,6 +19,7 @@ from amemgym_env.array_episodes import ArrayEpisodes, Bools, Ints, Snapshot
 from amemgym_env.array_observations import memory_observations, slots_observations
 from amemgym_env.errors import ActionError, ConfigError, EpisodeOver
 from amemgym_env.number_settings import NumberSettings
+from amemgym_env.operations import Macro
 
 Info = dict[str, Any]
 Floats = npt.NDArray[np.float32]
@@ -119,7 +120,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         self._set_seeds(seed, which)
         self._begin(which, options)
         self._ended[which] = False
-        return self._observe(), self._reset_info({}, which)
+        return self._observe(self.episodes.over()), self._reset_info({}, which)
 
     def _set_seeds(self, seed: int | Sequence[int | None] | None, which: Ints) -> None:
         if isinstance(seed, int | np.integer):
@@ -198,7 +199,8 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
                 infos = self._start_over(ended, truncated, infos)
             return self._observe(), reward, terminated, truncated, infos
         self._ended = ended.copy()
-        return self._observe(), reward, terminated, truncated, infos
+        over = terminated if terminated.any() else None
+        return self._observe(over), reward, terminated, truncated, infos
 
     def _pay(self, terminated: Bools, infos: Info) -> Rewards:
         """Return the rewards of the exams that have just been held."""
@@ -222,7 +224,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         """SAME_STEP: put the last observation and info aside, and begin anew."""
         which = np.flatnonzero(ended)
         if truncated.any():
-            final = list(self._observe()[which])
+            final = list(self._observe(self.episodes.over())[which])
         else:
             final = list(np.zeros((which.size, *self.single_observation_space.shape), np.float32))  # type: ignore[misc]
         last: Info = {}
@@ -306,7 +308,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         self._seeds, self._numbers = snapshot.seeds.copy(), snapshot.numbers.copy()
         self._steps, self._ended = snapshot.steps.copy(), snapshot.ended.copy()
         self._earned = snapshot.earned.copy()
-        return self._observe()
+        return self._observe(self.episodes.over())
 
     def fork(self, which: Sequence[int] | Ints | None = None) -> NumberVectorEnv:
         """Return a new environment that continues copies of these episodes (None: of all).
@@ -351,7 +353,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
     def _apply(self, actions: Ints) -> None:
         raise NotImplementedError
 
-    def _observe(self) -> Floats:
+    def _observe(self, over: Bools | None = None) -> Floats:
         raise NotImplementedError
 
 
@@ -375,21 +377,22 @@ class AMemGymMemoryVectorEnv(NumberVectorEnv):
         episodes = self.episodes
         ranking = episodes.ranking()
         nowhere = len(episodes.slots)
-        held = episodes.count > 0
-        adding = actions == 1
+        adding = actions == Macro.ADD
         standing = episodes.twins(adding)
-        overwrite = np.where((actions == 2) & held, ranking.near_position, nowhere)
-        remove = np.where((actions == 3) & held, ranking.near_position, nowhere)
+        actions = actions * ranking.held
+        overwrite = np.where(actions == Macro.UPDATE, ranking.near_position, nowhere)
+        remove = np.where(actions == Macro.DELETE, ranking.near_position, nowhere)
         if standing is not None:
             refreshing = standing >= 0
             overwrite = np.where(refreshing, standing, overwrite)
             adding &= ~refreshing
-        evicting = adding & (episodes.count >= self.settings.capacity)
-        remove = np.where(evicting, ranking.old_position, remove)
+        if nowhere == self.settings.capacity:  # else a bank is never full
+            evicting = adding & (episodes.count == nowhere)
+            remove = np.where(evicting, ranking.old_position, remove)
         episodes.change(remove, overwrite, adding)
 
-    def _observe(self) -> Floats:
-        return memory_observations(self.episodes)
+    def _observe(self, over: Bools | None = None) -> Floats:
+        return memory_observations(self.episodes, over)
 
 
 class AMemGymSlotsVectorEnv(NumberVectorEnv):
@@ -430,8 +433,8 @@ class AMemGymSlotsVectorEnv(NumberVectorEnv):
             adding &= ~refreshing
         episodes.change(remove, overwrite, adding)
 
-    def _observe(self) -> Floats:
-        return slots_observations(self.episodes, self.settings.capacity)
+    def _observe(self, over: Bools | None = None) -> Floats:
+        return slots_observations(self.episodes, over)
 
 
 def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
