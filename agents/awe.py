@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from agents.assistant import Assistant
 from amemgym_env.backend import Models
+from amemgym_env.memory_prompts import INFORMATION_TYPES, FactExtraction, MemoryDecision
 from amemgym_env.prompt import Message
-from amemgym_env.prompts import INFORMATION_TYPES, FactExtraction, MemoryDecision
 from amemgym_env.turn import Entry, Operation
 
 NEIGHBOURS = 5

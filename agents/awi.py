@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from agents.assistant import ALL, Assistant
 from amemgym_env.backend import Models
 from amemgym_env.memory import in_time_order
+from amemgym_env.memory_prompts import INFORMATION_TYPES, DictionaryUpdate, Labelled
 from amemgym_env.prompt import Message
-from amemgym_env.prompts import INFORMATION_TYPES, DictionaryUpdate, Labelled
 from amemgym_env.replies import normal
 from amemgym_env.turn import Operation
 

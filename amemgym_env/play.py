@@ -15,7 +15,7 @@ from amemgym_env.actions import answers, say, values
 from amemgym_env.backend import Models
 from amemgym_env.env import AMemGymEnv
 from amemgym_env.episode import Episode
-from amemgym_env.errors import ContentError, TransportError
+from amemgym_env.errors import BudgetExceeded, ContentError, TransportError
 from amemgym_env.observations import exam_from, probe_from, turn_from
 from amemgym_env.prompt import message
 from amemgym_env.prompts import UserFollowUp
@@ -68,7 +68,8 @@ def play(
         record(event)
         over = terminated or truncated
         if truncated and info.get("error"):
-            raise TransportError(str(info["error"]))
+            spent = str(info["error"]).startswith(BudgetExceeded.__name__)
+            raise (BudgetExceeded if spent else TransportError)(str(info["error"]))
 
 
 def _talk(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:

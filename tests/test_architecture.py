@@ -18,7 +18,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "errors version clock randomness balance",
         "scenario turn prompt embedding topics neutral wording rules scenario_files",
         "memory script scoring features reader operations replies",
-        "episode prompts stores tables expectation schedule info",
+        "episode prompts memory_prompts stores tables expectation schedule info",
         "backend litellm_backend simulated recognition weaknesses transcript actions pool "
         "chroma_store floors journal",
         "env env_settings observations user spaces generation number_env number_settings "
@@ -30,7 +30,17 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
 """Modules of `amemgym_env` by layer; a package counts as one module."""
 
 AGENTS_MAY = {
-    *("turn", "prompt", "prompts", "replies", "memory", "embedding", "stores", "features"),
+    *(
+        "turn",
+        "prompt",
+        "prompts",
+        "memory_prompts",
+        "replies",
+        "memory",
+        "embedding",
+        "stores",
+        "features",
+    ),
     *("policies", "backend", "errors"),
 }
 

@@ -8,16 +8,9 @@ import pytest
 
 from amemgym_env.backend import Models
 from amemgym_env.errors import ConfigError
+from amemgym_env.memory_prompts import DictionaryUpdate, FactExtraction, MemoryDecision
 from amemgym_env.prompt import Message, message
-from amemgym_env.prompts import (
-    Context,
-    DictionaryUpdate,
-    ExamAnswer,
-    FactExtraction,
-    MemoryDecision,
-    StateQuery,
-    UserFollowUp,
-)
+from amemgym_env.prompts import Context, ExamAnswer, StateQuery, UserFollowUp
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script, build
 from amemgym_env.simulated import SimulatedModel, Weaknesses, fact_text
