@@ -29,7 +29,6 @@ FORM = (
     "other marks",
 )
 
-_MARKS = frozenset("!;:\"'-()0123456789“”‘’—–")
 _MOST = 16.0
 """Largest weight, and the inverse of the smallest: no text is drawn always or never."""
 _STEPS = 12
@@ -48,7 +47,7 @@ def form(text: str) -> tuple[float, ...]:
         text.count("?"),
         text.count("."),
         text.count(","),
-        sum(character in _MARKS for character in text),
+        sum(not (c.isalpha() or c.isspace() or c in ".?,") for c in text),
     )
 
 
@@ -60,10 +59,10 @@ def weights(
 ) -> dict[str, float]:
     """Return a weight for each text: drawn so, the mean form of texts is that of `wanted`.
 
-    Somebody draws a group as often as its share says and then a text of it by weight; the texts of `wanted` are met as
-    often as their `masses` say. The weights are exponential in the form, which among all weights
-    that give these means is the choice nearest to drawing evenly. They are at most `_MOST`, and at
-    least its inverse.
+    Somebody draws a group as often as its share says and then a text of it by weight; the texts
+    of `wanted` are met as often as their `masses` say. The weights are exponential in the form,
+    which among all weights that give these means is the choice nearest to drawing evenly. They are
+    at most `_MOST`, and at least its inverse.
     """
     pool = [text for group in groups for text in group]
     rows = np.array([form(text) for text in [*wanted, *pool]])
@@ -92,8 +91,9 @@ def weights(
 
 
 def _odds(scores: Floats) -> Floats:
-    powers: Floats = np.exp(scores - scores.max())
-    return powers / powers.sum()
+    powers = np.exp(scores - scores.max())
+    odds: Floats = powers / powers.sum()
+    return odds
 
 
 def order(texts: Sequence[str], weight: Mapping[str, float], *key: Key) -> list[str]:
