@@ -29,9 +29,9 @@ class Snapshot(NamedTuple):
     """A copy of the state of N episodes."""
 
     script: Ints  # (N,) row of the pool
-    turn: Ints  # (N,) rounds played
+    turn: Slots  # (N,) rounds played
     slots: Slots  # (slots, N) round that wrote each entry, 0: empty
-    held: Ints  # (N,) entries held
+    held: Slots  # (N,) entries held
 
 
 class Ranking(NamedTuple):
@@ -60,8 +60,8 @@ class ArrayEpisodes:
         self.confusion = confusion
         self.columns = np.arange(num_envs)
         self.script: Ints = np.zeros(num_envs, np.int64)
-        self.turn: Ints = np.zeros(num_envs, np.int64)
-        self.count: Ints = np.zeros(num_envs, np.int64)
+        self.turn: Slots = np.zeros(num_envs, np.int32)
+        self.count: Slots = np.zeros(num_envs, np.int32)
         self.slots: Slots = np.zeros((0, num_envs), np.int32)
         self._chance_newest = np.array([1.0, 1.0 - confusion])  # without, with a stale value
         self._chance_stale = np.array([0.0, confusion])
@@ -86,6 +86,7 @@ class ArrayEpisodes:
         # Empty places count as written after everything else.
         self._late = (1 << int(pool.texts).bit_length()) - 1
         self.positions = np.arange(height, dtype=np.int32)[:, None]  # (slots, 1)
+        self.nowhere = np.array(height, np.int32)  # a position that no entry has
         self._reverse = (self._low - self.positions).astype(np.int32)
         self._similarity = pool.similarity.reshape(-1)
         self._question_similarity = pool.question_similarity.reshape(-1)
@@ -153,7 +154,7 @@ class ArrayEpisodes:
             self.at(slots, old_position),
         )
 
-    def change(self, remove: Ints, overwrite: Ints, add: Bools) -> None:
+    def change(self, remove: Slots, overwrite: Slots, add: Bools) -> None:
         """Change the banks by the present messages, and go on to the next round.
 
         Of each bank the entry at position `remove` goes (`height` or more: none does), then the
@@ -161,32 +162,32 @@ class ArrayEpisodes:
         to it that at most one text is written and that there is room.
         """
         slots, count = self.slots, self.count
-        removing = remove < len(slots)
+        removing = remove < self.nowhere
         if removing.any():
             np.copyto(slots[:-1], slots[1:], where=self.positions[:-1] >= remove)
             np.copyto(slots[-1], 0, where=removing)
             count -= removing
         position = np.where(add, count, overwrite)
-        np.copyto(slots, self.turn + 1, where=self.positions == position, casting="same_kind")
-        count += add
         self.turn += 1
+        np.copyto(slots, self.turn, where=self.positions == position)
+        count += add
         self.text += 1
         self._ranking = None
 
-    def at(self, array: npt.NDArray[T], position: Ints) -> npt.NDArray[T]:
+    def at(self, array: npt.NDArray[T], position: Slots) -> npt.NDArray[T]:
         """Return the element of each column at a position, (N,); `array` has shape (slots, N)."""
         return array.ravel().take(position * self.num_envs + self.columns)
 
-    def twins(self, adding: Bools) -> Ints | None:
+    def twins(self, adding: Bools) -> Slots | None:
         """Return where the message already stands, in the banks of `adding`; -1 elsewhere.
 
         None stands for nowhere at all. A message that was never said before has no twin.
         """
         alike = self._twin_similarity.take(self.text)
-        which = np.flatnonzero(adding & (self.ranking().near_similarity >= alike))
+        which = (adding & (self.ranking().near_similarity >= alike)).nonzero()[0]
         if not which.size:
             return None
-        found = np.full(self.num_envs, -1, np.int64)
+        found = np.full(self.num_envs, -1, np.int32)
         row = self.row[which]
         held = self._twin.take(self.slots[:, which] + row)
         same = held == self._twin.take(self.text[which])
@@ -200,7 +201,7 @@ class ArrayEpisodes:
         """
         text = self.text - 1  # the message that has just been written, or not
         period = self._exam.take(text)
-        which = np.flatnonzero(period >= 0)
+        which = (period >= 0).nonzero()[0]
         if not which.size:
             return which, np.zeros(0), np.zeros(0)
         last = self._last_exam.take(text[which])
@@ -210,7 +211,7 @@ class ArrayEpisodes:
         number = (last - first + 1).astype(np.float64)
         # Where sessions are missing, exams follow each other without a round between them.
         for step in range(1, int(number.max())):
-            again = np.flatnonzero(number > step)
+            again = (number > step).nonzero()[0]
             part = readings[..., again]
             total[again] += self._expected(which[again], first[again] + step, part)
         return which, total, number
@@ -226,7 +227,7 @@ class ArrayEpisodes:
         found = np.zeros((2, pool.depth * pool.questions * number), np.int64)
         slots = self.slots[: int(self.count[which].max()), which]  # (C, n)
         pairs = self._pairs.take(slots + self.row[which], axis=0)  # (C, n, E)
-        said = np.flatnonzero(pairs.ravel() >= 0)
+        said = (pairs.ravel() >= 0).nonzero()[0]
         if said.size:
             entry = said // pool.given if pool.given > 1 else said  # into (C, n)
             written = slots.ravel().take(entry)
@@ -244,11 +245,11 @@ class ArrayEpisodes:
                 keys = self._question_similarity.take(index).astype(np.int32) << self._bits
                 keys |= self._reverse[: len(slots)]
                 own = keys.ravel().take(position * said.size + np.arange(said.size))
-                read = np.flatnonzero((keys > own).sum(axis=0) < self.top_k)
+                read = ((keys > own).sum(axis=0) < self.top_k).nonzero()[0]
                 place, code = place[read], code[read]
             newest, stale = found
             newest[place] = code
-            other = np.flatnonzero(newest[place] != code)
+            other = (newest[place] != code).nonzero()[0]
             stale[place[other]] = code[other]
         return found.reshape(2, pool.depth, pool.questions, number)
 
