@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from amemgym_env.randomness import uniform
 from amemgym_env.script import Exposures, Script
 
 Speaker = Literal["user", "assistant", "note"]
@@ -74,12 +75,17 @@ class Recogniser:
         self.unrecognised = lru_cache(maxsize=4096)(self._unrecognised)
         self.question = lru_cache(maxsize=4096)(self._question)
         self.choices = lru_cache(maxsize=4096)(self._choices)
+        self.draw = lru_cache(maxsize=1 << 18)(self._draw)
         self._next = dict(
             pair
             for conversations in script.periods
             for conversation in conversations
             for pair in pairwise(utterance.text for utterance in conversation.utterances)
         )
+
+    def _draw(self, *key: str | int) -> float:
+        """Return the draw in [0, 1) that a key of mechanism and what it concerns always gets."""
+        return uniform("simulated", self.script.scenario.id, self.script.seed, *key)
 
     def _read(self, content: str, role: str = "user") -> tuple[Found, ...]:
         """Return what is recognised in a message of a role, in order of appearance."""

@@ -21,7 +21,6 @@ from typing import NamedTuple
 from amemgym_env.backend import Backend, Call, Completion, Usage
 from amemgym_env.errors import ConfigError
 from amemgym_env.prompt import Message, message
-from amemgym_env.randomness import uniform
 from amemgym_env.reader import agreeing_choices
 from amemgym_env.recognition import (
     INCIDENTAL,
@@ -39,15 +38,17 @@ CHARACTERS_A_TOKEN = 4
 """For the estimated accounts of simulated calls."""
 NOTED_WORDS = 5
 """Words of the user's message that an incidental memory holds."""
+RESTATED = 4
+"""Beliefs about other matters that a reply works in."""
 REPLY_WORDS = 12
 """Words of the user's message that a reply takes up, so that it is found beside the message."""
 
 
 class Learned(NamedTuple):
-    """A value read for a variable, with the text that it was read from."""
+    """A value read for a variable, and the place of the memory or message that gave it away."""
 
     value: str
-    source: str
+    place: int
 
 
 class SimulatedModel(Backend):
@@ -110,7 +111,15 @@ class SimulatedModel(Backend):
         # The matter of a message is plain even where the value that it implies is missed.
         matter = [name for found in self._reader.read(content) for name, _ in found.exposures]
         learned = self._learned(call.messages, len(content), "reply")
-        beliefs = [fact_text(name, learned[name].value) for name in matter if name in learned]
+        others = sorted(
+            (name for name in learned if name not in matter),
+            key=lambda name: self._uniform("restated", content, name),
+        )
+        beliefs = [
+            fact_text(name, learned[name].value)
+            for name in (*matter, *others[:RESTATED])
+            if name in learned
+        ]
         return " ".join([reply, *(f"As I understand it, {belief}." for belief in beliefs)])
 
     def _follow_up(self, call: Call) -> str:
@@ -154,22 +163,25 @@ class SimulatedModel(Backend):
     def _learned(self, messages: list[Message], end: int, mechanism: str) -> dict[str, Learned]:
         """Return what is known from the messages, the last one only up to `end`."""
         before = [*messages[:-1], message(messages[-1]["role"], messages[-1]["content"][:end])]
-        amount = sum(
-            len(things(part["content"])) if part["role"] == "system" else 1 for part in before
-        )
-        overlooked = 1.0 - math.exp(-self.weaknesses.dilution * amount / 100)
+        shown = _shown(before)
         newest: dict[str, Learned] = {}
         older: dict[str, Learned] = {}
         hearsay: dict[str, Learned] = {}
-        for found in self._read(before):
+        recognised = (
+            (place, found)
+            for place, part in enumerate(shown)
+            for found in self._reader.read(part["content"], part["role"])
+        )
+        for place, found in recognised:
             for variable, value in self._understood(found):
+                got = Learned(value, place)
                 if found.speaker == "assistant" and not self._believed(variable, value):
-                    hearsay[variable] = Learned(value, found.source)
+                    hearsay[variable] = got
                     continue
                 known = newest.get(variable)
                 if known is not None and known.value != value:
                     older[variable] = known
-                newest[variable] = Learned(value, found.source)
+                newest[variable] = got
         learned = {}
         for variable, got in {**hearsay, **newest}.items():
             old = older.get(variable)
@@ -177,13 +189,17 @@ class SimulatedModel(Backend):
                 key = ("stale", mechanism, variable, old.value, got.value)
                 if self._uniform(*key) < self.weaknesses.stale:
                     got = old
-            if not self._overlooked(variable, got.value, overlooked, twice=mechanism == "state"):
+            behind = len(shown) - 1 - got.place
+            if not self._overlooked(variable, got.value, behind, twice=mechanism == "state"):
                 learned[variable] = got
         return learned
 
-    def _overlooked(self, variable: str, value: str, rate: float, *, twice: bool) -> bool:
-        """Whether a value is overlooked; `twice`: it is looked for by name."""
-        if rate == 0.0 or self._uniform("dilution", variable, value) >= rate:
+    def _overlooked(self, variable: str, value: str, behind: int, *, twice: bool) -> bool:
+        """Whether a value with so much behind it is overlooked; `twice`: it is asked for by name."""
+        if self.weaknesses.dilution == 0.0:
+            return False
+        rate = 1.0 - math.exp(-self.weaknesses.dilution * behind / 100)
+        if self._uniform("dilution", variable, value) >= rate:
             return False
         return not twice or self._uniform("dilution by name", variable, value) < rate
 
@@ -297,7 +313,16 @@ class SimulatedModel(Backend):
         return found
 
     def _uniform(self, *key: str | int) -> float:
-        return uniform("simulated", self.script.scenario.id, self.script.seed, *key)
+        return self._reader.draw(*key)
+
+
+def _shown(messages: list[Message]) -> list[Message]:
+    """Return what is shown as single things: each memory of a system message, each message."""
+    return [
+        message(part["role"], text)
+        for part in messages
+        for text in (things(part["content"]) if part["role"] == "system" else [part["content"]])
+    ]
 
 
 __all__ = [
