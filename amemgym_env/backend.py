@@ -7,97 +7,20 @@ accounts, and answers calls that are already in the record without making them a
 
 from __future__ import annotations
 
-import json
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from amemgym_env.errors import Cause, ContentError, ParseError, TransportError
-from amemgym_env.prompt import BUILT_IN, Message, Prompt, Role, Templates
-from amemgym_env.randomness import digest
+from amemgym_env.accounts import Recorded, Usage
+from amemgym_env.calls import Backend, Call, Completion, call_key
+from amemgym_env.errors import BudgetExceeded, Cause, ContentError, ParseError, TransportError
+from amemgym_env.prompt import BUILT_IN, Prompt, Role, Templates
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What calls cost. Tokens are counts; `usd` is None where the price is not known."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    seconds: float = 0.0
-    usd: float | None = 0.0
-    estimated: bool = False
-    """Whether some tokens were counted by us, because the provider did not say."""
-
-    def __add__(self, other: Usage) -> Usage:
-        """Return the sum; unknown and estimated parts make it unknown and estimated."""
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.seconds + other.seconds,
-            None if self.usd is None or other.usd is None else self.usd + other.usd,
-            self.estimated or other.estimated,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as a JSON object."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
-
-class Call(NamedTuple):
-    """One call of a language model."""
-
-    kind: str
-    role: Role
-    messages: list[Message]
-    schema: Mapping[str, Any] | None = None
-    """JSON schema that the reply should follow; None: free text."""
-
-
-class Completion(NamedTuple):
-    """What came back."""
-
-    text: str
-    usage: Usage
-    finish_reason: str | None = None
-    retries: Usage = Usage()
-    """What attempts cost that were billed but gave nothing."""
-
-
-class Backend(ABC):
-    """A language model, simulated or real."""
-
-    name: str
-    """Identifies the model in results and records."""
-    simulated: bool = False
-    """Whether results must be labelled as a simulated model's."""
-    concurrency: int = 1
-    """Calls that may be under way at once."""
-
-    @abstractmethod
-    def complete(self, call: Call) -> Completion:
-        """Return the model's reply to `call`.
-
-        Raises:
-            ContentError: the model answered with nothing to read (empty, filtered, too long).
-            TransportError: the call failed for good; nothing is known of the answer.
-            BudgetExceeded: the run's budget is spent.
-        """
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """What distinguishes this model's calls from the same messages under other settings."""
-        return {}
 
 
 class Outcome(NamedTuple, Generic[T]):
@@ -126,25 +49,6 @@ _GROUPS: dict[Role, str] = {
 }
 
 
-class Recorded:
-    """Calls of an earlier part of the same run, by key and occurrence."""
-
-    def __init__(self, events: Sequence[Mapping[str, Any]] = ()) -> None:
-        self._events: dict[tuple[str, int], Mapping[str, Any]] = {
-            (event["key"], event["occurrence"]): event
-            for event in events
-            if event["event"] == "call" and event["key"] is not None
-        }
-
-    def get(self, key: str, occurrence: int) -> Mapping[str, Any] | None:
-        """Return the event of a call, if it was made before."""
-        return self._events.get((key, occurrence))
-
-    def __len__(self) -> int:
-        """Return the number of recorded calls."""
-        return len(self._events)
-
-
 @dataclass
 class Models:
     """The models of one episode, by role, with its record and accounts."""
@@ -154,6 +58,8 @@ class Models:
     templates: Templates = BUILT_IN
     recorder: Recorder | None = None
     recorded: Recorded = field(default_factory=Recorded)
+    stopped: Callable[[], str | None] = lambda: None
+    """Why no further call is to be made, if so."""
     usage: dict[str, Usage] = field(default_factory=dict)
     causes: Counter[str] = field(default_factory=Counter)
     """How often a reply could not be read, by `kind.cause`."""
@@ -179,10 +85,22 @@ class Models:
             TransportError: the call failed for good.
             BudgetExceeded: the run's budget is spent.
         """
-        outcome = self._run(*self._prepared(prompt))
-        if outcome.error is not None:
-            raise outcome.error
-        return outcome
+        return self.begin(prompt)()
+
+    def begin(self, prompt: Prompt[T]) -> Callable[[], Outcome[T]]:
+        """Ask and return at once; what is returned waits for the outcome and raises as `ask`.
+
+        Where one call is under way at a time, it is made only when its outcome is waited for.
+        """
+        wait = self._begin(*self._prepared(prompt))
+
+        def waited() -> Outcome[T]:
+            outcome = wait()
+            if outcome.error is not None:
+                raise outcome.error
+            return outcome
+
+        return waited
 
     def ask_all(self, prompts: Sequence[Prompt[T]]) -> list[Outcome[T]]:
         """Return the outcomes of independent prompts, in order, asked at once where possible.
@@ -192,12 +110,17 @@ class Models:
         Raises:
             BudgetExceeded: the run's budget is spent.
         """
+        outcomes: list[Outcome[T]] = []
+        stopped: BudgetExceeded | None = None
         prepared = [self._prepared(prompt) for prompt in prompts]
-        width = min([len(prepared), *(backend.concurrency for _, _, backend, *_ in prepared)])
-        if width <= 1:
-            return [self._run(*item) for item in prepared]
-        with ThreadPoolExecutor(width) as pool:
-            return list(pool.map(lambda item: self._run(*item), prepared))
+        for wait in [self._begin(*item) for item in prepared]:
+            try:
+                outcomes.append(wait())
+            except BudgetExceeded as error:
+                stopped = error  # the others are under way: let them be recorded first
+        if stopped is not None:
+            raise stopped
+        return outcomes
 
     def _prepared(self, prompt: Prompt[T]) -> tuple[Prompt[T], Call, Backend, str | None, int]:
         """Render a prompt and fix its place in the record before anything is sent."""
@@ -205,47 +128,86 @@ class Models:
         backend = self.backend(prompt.role)
         if backend.simulated:
             return prompt, call, backend, None, 0
-        content = json.dumps([backend.name, dict(backend.parameters), call.kind, call.messages])
-        key = digest("call", content).hex()
+        key = call_key(backend, call)
         with self._lock:
             occurrence = self._occurrences.get(key, 0)
             self._occurrences[key] = occurrence + 1
         return prompt, call, backend, key, occurrence
 
-    def _run(
+    def _begin(
         self, prompt: Prompt[T], call: Call, backend: Backend, key: str | None, occurrence: int
-    ) -> Outcome[T]:
+    ) -> Callable[[], Outcome[T]]:
         known = None if key is None else self.recorded.get(key, occurrence)
         if known is not None:
-            return self._remembered(prompt, call, known)
+            outcome = self._remembered(prompt, call, known)
+            return lambda: outcome
         begun = time.perf_counter()
-        cause: Cause | None = None
+
+        def finish(result: Callable[[], Completion]) -> Outcome[T]:
+            return self._finished(prompt, call, backend, key, occurrence, begun, result)
+
+        def refuse() -> Completion:
+            raise BudgetExceeded(str(self.stopped()))
+
+        if self.stopped() is not None:
+            return lambda: finish(refuse)
+        if backend.concurrency <= 1:
+            return lambda: finish(lambda: backend.complete(call))
+        finished: Future[Outcome[T]] = Future()
+
+        # The outcome is handed on only after the call is in the record.
+        def done(future: Future[Completion]) -> None:
+            try:
+                finished.set_result(finish(future.result))
+            except BaseException as error:  # noqa: BLE001 - raised where the outcome is waited for
+                finished.set_exception(error)
+
+        backend.start(call).add_done_callback(done)
+        return finished.result
+
+    def _finished(
+        self,
+        prompt: Prompt[T],
+        call: Call,
+        backend: Backend,
+        key: str | None,
+        occurrence: int,
+        begun: float,
+        result: Callable[[], Completion],
+    ) -> Outcome[T]:
+        """Record and read what a call led to."""
         try:
-            completion = backend.complete(call)
+            completion = result()
         except ContentError as error:
-            completion, cause = Completion("", Usage(calls=1)), error.cause
+            completion = Completion("", Usage(calls=1), cause=error.cause)
         except TransportError as error:
-            self._record(call, key, occurrence, {"error": str(error)})
+            retries = Usage(calls=error.attempts, seconds=time.perf_counter() - begun)
+            self._account(call.role, Usage(), retries)
+            rest = {"error": str(error), "retries": retries.to_json() if error.attempts else None}
+            self._record(call, key, occurrence, rest)
             return Outcome(None, error=error)
-        seconds = 0.0 if backend.simulated else time.perf_counter() - begun
-        usage = completion.usage + Usage(seconds=seconds)
+        usage = completion.usage
+        if not backend.simulated and not usage.seconds:
+            usage += Usage(seconds=time.perf_counter() - begun)
         self._account(call.role, usage, completion.retries)
-        self._record(
-            call,
-            key,
-            occurrence,
-            {
-                "text": completion.text,
-                "cause": cause,
-                "finish_reason": completion.finish_reason,
-                "usage": usage.to_json(),
-                "retries": completion.retries.to_json() if completion.retries.calls else None,
-            },
-        )
-        return self._parsed(prompt, completion.text, cause)
+        rest = {
+            "text": completion.text,
+            "cause": completion.cause,
+            "finish_reason": completion.finish_reason,
+            "usage": usage.to_json(),
+            "retries": completion.retries.to_json() if completion.retries.calls else None,
+            **(completion.details or {}),
+        }
+        self._record(call, key, occurrence, rest)
+        return self._parsed(prompt, completion.text, completion.cause)
 
     def _remembered(self, prompt: Prompt[T], call: Call, event: Mapping[str, Any]) -> Outcome[T]:
-        self._account(call.role, Usage(**event["usage"]), Usage(**(event["retries"] or {})))
+        if self.recorded.copied and self.recorder is not None:
+            self.recorder(dict(event))
+        usage, retries = event.get("usage") or {}, event.get("retries") or {}
+        self._account(call.role, Usage(**usage), Usage(**retries))
+        if "error" in event:
+            return Outcome(None, error=TransportError(event["error"]))
         return self._parsed(prompt, event["text"], event["cause"])
 
     def _account(self, role: Role, usage: Usage, retries: Usage) -> None:
@@ -269,3 +231,16 @@ class Models:
         with self._lock:
             self.causes[f"{prompt.kind}.{cause}"] += 1
         return Outcome(None, cause, text)
+
+
+__all__ = [
+    "Backend",
+    "Call",
+    "Completion",
+    "Models",
+    "Outcome",
+    "Recorded",
+    "Recorder",
+    "Usage",
+    "call_key",
+]

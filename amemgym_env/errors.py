@@ -87,6 +87,11 @@ class ContentError(BackendError):
 class TransportError(BackendError):
     """Network, rate limit or server failure that outlived its retries."""
 
+    def __init__(self, message: str, attempts: int = 0) -> None:
+        """Keep the number of attempts that were made."""
+        self.attempts = attempts
+        super().__init__(message)
+
 
 class BudgetExceeded(BackendError):
-    """The run's budget of dollars or tokens is spent; the run can be resumed."""
+    """The run's budget of dollars or tokens is spent, or it was told to stop; it can be resumed."""

@@ -19,11 +19,12 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "scenario turn prompt embedding topics neutral wording rules scenario_files",
         "memory script scoring features reader operations replies",
         "episode prompts memory_prompts stores tables expectation schedule info",
-        "backend litellm_backend simulated recognition weaknesses transcript actions pool "
+        "accounts calls redaction provider_errors budget call_cache loop_thread estimate "
+        "backend litellm_backend litellm_embedding simulated recognition weaknesses transcript actions pool "
         "chroma_store floors journal",
         "env env_settings observations user spaces generation number_env number_settings "
         "array_episodes array_observations vector_env sb3_env",
-        "play evaluation policies reference results",
+        "play traces evaluation policies reference results",
         "testing",
     )
 )

@@ -1,0 +1,98 @@
+"""One call of a language model, and a backend: what turns its messages into text."""
+
+from __future__ import annotations
+
+import json
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from amemgym_env.accounts import Usage
+from amemgym_env.errors import Cause
+from amemgym_env.prompt import Message, Role
+from amemgym_env.randomness import digest
+
+
+class Call(NamedTuple):
+    """One call of a language model."""
+
+    kind: str
+    role: Role
+    messages: list[Message]
+    schema: Mapping[str, Any] | None = None
+    """JSON schema that the reply should follow; None: free text."""
+
+
+class Completion(NamedTuple):
+    """What came back."""
+
+    text: str
+    usage: Usage
+    finish_reason: str | None = None
+    retries: Usage = Usage()
+    """Attempts before this one that gave nothing."""
+    cause: Cause | None = None
+    """Why there is nothing to read, although the provider answered."""
+    details: Mapping[str, Any] | None = None
+    """What the record keeps beside: the model's version, parameters that were not applied, ..."""
+
+
+class Backend(ABC):
+    """A language model, simulated or real."""
+
+    name: str
+    """Identifies the model in results and records."""
+    simulated: bool = False
+    """Whether results must be labelled as a simulated model's."""
+    concurrency: int = 1
+    """Calls that may be under way at once."""
+
+    @abstractmethod
+    def complete(self, call: Call) -> Completion:
+        """Return the model's reply to `call`.
+
+        Raises:
+            ContentError: the model answered with nothing to read (empty, filtered, too long);
+                a backend that knows the cost says so by a completion with a `cause` instead.
+            TransportError: the call failed for good; nothing is known of the answer.
+            BudgetExceeded: the run's budget is spent.
+        """
+
+    def start(self, call: Call) -> Future[Completion]:
+        """Begin a call and return at once; used where `concurrency` is above 1."""
+        with _POOLS:
+            pool = self.__dict__.setdefault("_pool", None) or ThreadPoolExecutor(self.concurrency)
+            self.__dict__["_pool"] = pool
+        future: Future[Completion] = pool.submit(self.complete, call)
+        return future
+
+    def remember(self, usage: Usage) -> None:
+        """Count what an earlier part of the run has spent against the budget, if there is one."""
+        return None
+
+    def close(self) -> None:
+        """Release what calls hold open; the backend is not used again."""
+        pool = self.__dict__.pop("_pool", None)
+        if pool is not None:
+            pool.shutdown()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What distinguishes this model's calls from the same messages under other settings."""
+        return {}
+
+
+_POOLS = threading.Lock()
+
+
+def call_key(backend: Backend, call: Call) -> str:
+    """Return what identifies a call in records and caches: model, parameters, kind, messages."""
+    return digest(
+        "call",
+        backend.name,
+        json.dumps(dict(backend.parameters), sort_keys=True),
+        call.kind,
+        *(text for part in call.messages for text in (part["role"], part["content"])),
+    ).hex()
