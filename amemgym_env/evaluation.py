@@ -26,6 +26,7 @@ from amemgym_env.results import Results, ScenarioResult, scenario_result
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script, build
 from amemgym_env.simulated import SimulatedModel
+from amemgym_env.traces import Trace, traces
 from amemgym_env.turn import Agent
 from amemgym_env.version import VERSION
 
@@ -72,23 +73,28 @@ def evaluate(
     journal: Callable[[Scenario], AbstractContextManager[Journal]] | None = None,
     progress: Callable[[Scenario, Event], None] | None = None,
     settings: Mapping[str, Any] | None = None,
+    recorded: str | Path | None = None,
 ) -> Results:
     """Play an agent through scenarios and return its results.
 
     `scenarios` is a set's name, a file or loaded scenarios. `journal` gives the place where a
     scenario's events are written and, on resume, read; None keeps them in memory. `workers`
-    scenarios are played side by side; results do not depend on it.
+    scenarios are played side by side; results do not depend on it. `recorded` plays off-policy: a
+    run's folder or a file of interactions whose dialogues are replayed (`traces.py`); only writing,
+    exam and probes are then the agent's.
 
     Raises:
         ScenarioError: a file or set cannot be used. ConfigError: a setting cannot.
-        RunError: a journal belongs to another run.
+        RunError: a journal belongs to another run, or the recorded dialogues are not these
+            scenarios'.
     """
     game = game or Game()
     backends = backends or simulated()
     chosen = _chosen(scenarios, limit)
     scripts = [script_of(scenario, game, chosen) for scenario in chosen]
     identity = dict(settings) if settings is not None else asdict(game)
-    run = _Run(make_agent, backends, templates, game, identity, progress)
+    dialogues = {} if recorded is None else traces(recorded, scripts)
+    run = _Run(make_agent, backends, templates, game, identity, progress, dialogues)
     opened = journal or (lambda _: nullcontext(MemoryJournal()))
 
     def one(script: Script) -> ScenarioResult:
@@ -105,6 +111,7 @@ def evaluate(
         settings=identity,
         versions={"amemgym_env": VERSION, "prompts": prompts.versions()},
         scenarios=results,
+        mode="on_policy" if recorded is None else "off_policy",
         seed=game.seed,
         stopped=run.stopped,
     )
@@ -140,6 +147,7 @@ class _Run:
         game: Game,
         identity: Mapping[str, Any],
         progress: Callable[[Scenario, Event], None] | None,
+        dialogues: Mapping[str, Trace],
     ) -> None:
         self.make_agent = make_agent
         self.backends = backends
@@ -147,6 +155,7 @@ class _Run:
         self.game = game
         self.identity = identity
         self.progress = progress
+        self.dialogues = dialogues
         self.stopped: str | None = None
 
     def scenario(self, script: Script, journal: Journal) -> ScenarioResult:
@@ -176,7 +185,8 @@ class _Run:
 
         models = Models(self.backends(script), self.templates, record, Recorded(earlier))
         agent = self.make_agent(models)
-        user = None if models.backend("user").simulated else UserModel(models)
+        trace = self.dialogues.get(script.scenario.id)
+        user = None if trace or models.backend("user").simulated else UserModel(models)
         top_k = getattr(agent, "top_k", DEFAULT_TOP_K)
         capacity = self.game.capacity or script.difficulty.capacity
         env = AMemGymEnv(
@@ -185,14 +195,15 @@ class _Run:
             top_k="all" if top_k < 0 else top_k,
             diagnosis=self.game.diagnosis,
             question_blind=self.game.question_blind,
-            user=user,
+            user=user if trace is None else trace.follow_up,
         )
         record({"event": "start", "scenario": script.scenario.id, "script": script.key})
         end: dict[str, Any] = {"event": "end", "hash": None, "error": None}
         try:
             if self.game.upper_bound:
                 record(reference(script, models))
-            play(agent, env, record, options={"script": script})
+            replies = None if trace is None else trace.reply
+            play(agent, env, record, options={"script": script}, replies=replies)
             end["hash"] = env.episode.digest()
         except TransportError as error:
             end["error"] = str(error)

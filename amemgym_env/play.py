@@ -19,7 +19,7 @@ from amemgym_env.errors import BudgetExceeded, ContentError, TransportError
 from amemgym_env.observations import exam_from, probe_from, turn_from
 from amemgym_env.prompt import message
 from amemgym_env.prompts import UserFollowUp
-from amemgym_env.turn import Agent, Answer, Entry, Phase, Value, Variable, shown_message
+from amemgym_env.turn import Agent, Answer, Entry, Phase, Turn, Value, Variable, shown_message
 
 Event = dict[str, Any]
 """One line of a scenario's journal."""
@@ -34,10 +34,12 @@ def play(
     *,
     seed: int | None = None,
     options: dict[str, Any] | None = None,
+    replies: Callable[[Turn], str] | None = None,
 ) -> None:
     """Play one episode to its end; every turn, exam and probe is recorded as it happens.
 
-    `seed` and `options` go to the environment's `reset`.
+    `seed` and `options` go to the environment's `reset`. `replies` speaks in the agent's place
+    (off-policy): then only writing, exam and probes are the agent's.
 
     Raises:
         TransportError: a turn or a memory update could not be had; what was played is recorded.
@@ -52,7 +54,7 @@ def play(
     while not over:
         phase = Phase(int(observation["phase"]))
         if phase is Phase.DIALOGUE:
-            action, event = _talk(agent, observation)
+            action, event = _talk(agent, observation, replies or agent.reply)
         elif phase is Phase.EXAM:
             action, event = _examine(agent, observation)
         else:
@@ -72,9 +74,11 @@ def play(
             raise (BudgetExceeded if spent else TransportError)(str(info["error"]))
 
 
-def _talk(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
+def _talk(
+    agent: Agent, observation: Any, speak: Callable[[Turn], str]
+) -> tuple[dict[str, Any], Event]:
     turn = turn_from(observation)
-    reply = agent.reply(turn)
+    reply = speak(turn)
     operations = agent.write(turn, reply)
     event = {
         "event": "turn",

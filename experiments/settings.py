@@ -99,6 +99,8 @@ class EvaluateSettings(Settings):
     rounds_initial: Count
     rounds_update: Count
     shuffle_choices: bool
+    mode: Literal["on_policy", "off_policy"] = "on_policy"
+    traces: str | None = None
     capacity: Count | None
     question_blind: bool
     diagnosis: bool
