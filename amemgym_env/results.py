@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env import floors as floor
+from amemgym_env.answer_bias import answer_bias
 from amemgym_env.backend import Usage
 from amemgym_env.journal import Event
 from amemgym_env.scoring import (
@@ -293,6 +294,7 @@ class Results:
             "memory_score_ratio_of_means": score.ratio_of_means(),
             "without_memory_score": score.without([len(r.accuracy) for r in self.scenarios]),
             "floors": {name: _ratio(self.cells(arrays)) for name, arrays in self.floors().items()},
+            "answer_bias": answer_bias((r.script, r.chosen) for r in self.scenarios),
             "failures": {name: _ratio(parts[name]) for name in FAILURES},
             "lucky": _ratio(parts["lucky"]),
             "in_window_share": _ratio(standing),

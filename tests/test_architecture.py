@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "chroma_store floors journal",
         "env env_settings observations user spaces generation number_env number_settings "
         "array_episodes array_observations vector_env sb3_env",
-        "play traces evaluation policies reference results",
+        "play traces answer_bias evaluation policies reference results",
         "testing",
     )
 )
