@@ -13,11 +13,12 @@ from typing import Literal, NamedTuple
 
 Reason = Literal["word for word", "names the value", "shares words"]
 
-STOP_WORDS = frozenset(
-    "a an and any are as at be been but by can could do does for from get got had has have how i "
-    "if in is it its just like me my of on or should so some than that the their them there these "
-    "they this to was we what when which while who will with would you your i'm i've".split()
-)
+_STOP_WORDS = """
+a an and any are as at be been but by can could do does for from get got had has have how i if in is
+it its just like m me my of on or s should so some t than that the their them there these they this
+to ve was we what when which while who will with would you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 LEAST_SHARED = 0.6
 """Share of an utterance's words that a text must hold to count as written from it."""

@@ -5,7 +5,7 @@ Numbers that stand in results.json are taken from there and never computed again
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,7 +50,7 @@ class Measures(NamedTuple):
 
     accuracy: Series
     memory: Series
-    failures: dict[str, tuple[float, ...]]
+    failures: Mapping[str, tuple[float, ...]]
     """By kind, a share of the period's cells; they sum to 1 - accuracy."""
     cost: Cost
     positions: Positions | None
@@ -66,7 +66,7 @@ def measure(run: Run) -> Measures:
         ~np.isnan(one) & (~np.isnan(best) if asked else True)
         for one, best in zip(cells, upper, strict=True)
     ]
-    failures = {}
+    failures: dict[str, tuple[float, ...]] = {}
     for kind in FAILURES:
         flags = [
             np.array([[float(cell == kind) for cell in row] for row in run.document.failure[name]])

@@ -1,0 +1,118 @@
+// One cell: who said the value, what was written, what was found at the exam, and why it counts.
+
+const WHY = {
+  K: "The probe after this period named the true value, and no question that needs it failed by use.",
+  U: "The probe after this period named the true value, yet a question was answered wrong although "
+    + "everything it needs was known: the memory was used wrongly.",
+  W: "The probe does not name the true value now, and did not when the value was new: it was never "
+    + "usably written.",
+  R: "The probe named the true value when it was new and does not now: it was written, and later "
+    + "lost or not found.",
+  "?": "A probe that decides this was not scored (none took place, or it could not be asked).",
+  "-": "No question needs this variable, so nothing was asked about it.",
+};
+
+function detailPanel(truth, play, name, chosen, show) {
+  const { variable, period } = chosen;
+  const begin = truth.positions[variable][period];
+  const value = truth.states[period][variable];
+  const until = lastTurn(truth, period);
+  return make("div", { class: "panel" },
+    make("h3", {}, `${truth.variables[variable][0]} = ${value}`),
+    make("p", { class: "facts" }, `${name}; period ${period}; the value holds since period ${begin}`),
+    make("p", {}, make("strong", {}, `${LETTERS[play.cells[variable][period]][1]}. `), WHY[play.cells[variable][period]]),
+    exposurePart(truth, play, variable, value, begin, period, show),
+    writingPart(truth, play, variable, begin, until, show),
+    questionParts(truth, play, variable, period, begin, until));
+}
+
+function exposurePart(truth, play, variable, value, begin, period, show) {
+  const said = truth.turns.flatMap((turn, index) =>
+    turn[0] >= begin && turn[0] <= period && turn[6].some(([v, x]) => v === variable && x === value) ? [index] : []);
+  return [make("h4", {}, "Said by the user"),
+    said.length ? said.map((turn) => sayBlock("user", `${place(truth, turn)} (${truth.turns[turn][4].replace("_", " ")})`,
+      message(truth, play, turn), show && (() => show(turn)))) : make("p", {}, "Nothing said so far gives it away.")];
+}
+
+function sayBlock(who, facts, text, show) {
+  return make("div", { class: `say ${who}` },
+    make("span", { class: "who" }, `${who}, ${facts} `,
+      show ? make("button", { type: "button", on: { click: show } }, "show in dialogue") : ""), text);
+}
+
+function writingPart(truth, play, variable, begin, until, show) {
+  const likely = (play.traces[`${variable}.${begin}`] ?? []);
+  const before = likely.filter(([turn]) => turn <= until);
+  const head = make("h4", {}, "Written by");
+  if (!before.length) {
+    const later = likely.length ? ` The first that does is later: ${place(truth, likely[0][0])}.` : "";
+    const none = play.operations.some((parts) => parts.length)
+      ? "No memory operation up to this exam holds the value, by its words."
+      : "This agent made no memory operations.";
+    return [head, make("p", {}, none + later)];
+  }
+  return [head, make("ul", { class: "operations" }, before.map(([turn, number, reason, share]) => {
+    const operation = play.operations[turn][number];
+    const sure = reason === "shares words" ? `shares ${Math.round(share * 100)} % of the words` : reason;
+    const after = operation[1] === null ? [] : entryHistory(play, operation[1], until)
+      .filter((step) => step.turn > turn || (step.turn === turn && step.number > number));
+    return make("li", {}, operationText(operation), make("span", { class: "facts" }, ` ${place(truth, turn)}; ${sure} `),
+      show ? make("button", { type: "button", on: { click: () => show(turn) } }, "show in dialogue") : "",
+      after.length ? make("ul", {}, after.map((step) => make("li", {},
+        step.operation[0] === "DELETE" ? "then dropped: " : "then changed: ",
+        operationText(step.operation), make("span", { class: "facts" }, ` ${place(truth, step.turn)}`)))) : "");
+  }))];
+}
+
+function operationText([op, id, text, status]) {
+  const refused = !DONE.has(status) && status !== "noop";
+  return make("span", { class: refused ? "refused" : "" },
+    make("span", { class: "operation" }, `${op}${id === null ? "" : ` ${id}`}`),
+    text === null ? "" : ` “${text}”`, refused ? ` (refused: ${status.replace("_", " ")})` : "",
+    status === "refreshed" ? " (stood there already: refreshed)" : "");
+}
+
+function questionParts(truth, play, variable, period, begin, until) {
+  const entries = memoryAfter(play, until);
+  const writers = new Set((play.traces[`${variable}.${begin}`] ?? [])
+    .filter(([turn]) => turn <= until).map(([turn, number]) => play.operations[turn][number][1]));
+  return truth.questions.flatMap((question, number) =>
+    question.variables.includes(variable)
+      ? [examPart(truth, play, question, number, period, begin, variable, entries, writers)] : []);
+}
+
+function examPart(truth, play, question, number, period, begin, variable, entries, writers) {
+  const exam = play.exams[period];
+  const column = question.variables.indexOf(variable);
+  const named = (at) => {
+    const index = play.probes[at]?.values[number]?.[column];
+    if (index === undefined || index === -2) return "not asked";
+    return index < 0 ? "no value named" : truth.variables[variable][1][index];
+  };
+  const retrieved = exam?.retrieved[number] ?? [];
+  return make("div", {},
+    make("h4", {}, `Exam after period ${period}: ${question.text}`),
+    exam ? make("p", {}, answerText(truth, play, question, number, period)) : make("p", {}, "It was not played."),
+    make("p", { class: "facts" }, `Probe now: ${named(period)} (true: ${truth.states[period][variable]}). `,
+      begin === period ? "" : `Probe after period ${begin}, when the value was new: ${named(begin)}.`),
+    make("details", { open: retrieved.length > 0 && retrieved.length <= 40 },
+      make("summary", {}, `${retrieved.length} entries retrieved`),
+      make("ol", { class: "operations" }, retrieved.map((id) => make("li", { class: writers.has(id) ? "hit" : null },
+        make("span", { class: "operation" }, `${id} `), entries.get(id)?.text ?? "(text unknown)",
+        writers.has(id) ? " ← holds the value" : "")))),
+    retrieved.length && writers.size && !retrieved.some((id) => writers.has(id))
+      ? make("p", { class: "mark-wrong" }, "The entry that holds the value was not among them.") : "");
+}
+
+function answerText(truth, play, question, number, period) {
+  const exam = play.exams[period];
+  const [chosen, right] = [exam.answers[number], question.right[period]];
+  const failure = play.failures[period][number];
+  const verdict = play.scores[period][number];
+  const chosenText = chosen >= 0 ? `${chosen + 1}. ${question.choices[chosen]}`
+    : chosen === -2 ? "not asked" : `no answer (${exam.causes[number] ?? "no answer"})`;
+  const mark = verdict === 1 ? make("span", { class: "mark-right" }, "right")
+    : verdict === 0 ? make("span", { class: "mark-wrong" }, failure ? `wrong, counts as ${failure} failure` : "wrong")
+      : make("span", {}, "unscored");
+  return [mark, ": ", chosenText, verdict === 1 ? "" : make("span", {}, make("br"), `right would be ${right + 1}. ${question.choices[right]}`)];
+}
