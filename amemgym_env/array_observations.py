@@ -66,7 +66,8 @@ def _total(episodes: ArrayEpisodes) -> npt.NDArray[np.int64]:
     similarity = episodes.ranking().similarity
     # 32 bits are enough for banks below 2**16 entries, and faster.
     total = np.add.reduce(similarity, axis=0, dtype=np.int32)
-    return total - NOTHING * (len(similarity) - episodes.count)
+    sums: npt.NDArray[np.int64] = total - NOTHING * (len(similarity) - episodes.count)
+    return sums
 
 
 def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
