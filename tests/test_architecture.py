@@ -17,14 +17,14 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     for row in (
         "errors version clock randomness balance",
         "scenario turn prompt embedding topics neutral wording rules scenario_files",
-        "memory script scoring features reader operations replies",
+        "memory script scoring statistics features reader operations replies",
         "episode prompts memory_prompts stores tables expectation schedule info",
-        "accounts calls redaction provider_errors budget call_cache loop_thread estimate "
+        "accounts calls redaction provider_errors model_replies budget call_cache loop_thread estimate "
         "backend litellm_backend litellm_embedding simulated recognition weaknesses transcript actions pool "
         "chroma_store floors journal",
         "env env_settings observations user spaces generation number_env number_settings "
-        "array_episodes array_observations vector_env sb3_env",
-        "play traces answer_bias evaluation policies reference results",
+        "array_episodes array_observations number_vector_env vector_env memory_operations sb3_env",
+        "play traces answer_bias evaluation networks policies reference results",
         "testing",
     )
 )
