@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from amemgym_env.embedding import DEFAULT, SCALE, Embedder, Vectors
 from amemgym_env.turn import Entry
-from amemgym_env.wording import WORDING_NAMES, wording
+from amemgym_env.wording import LIMIT, WORDING_NAMES, wording
 
 Floats = npt.NDArray[np.float32]
 
@@ -142,8 +142,9 @@ class Sight(NamedTuple):
 
 
 def place_row(turn: int, period: int, session: int, round_: int, known: bool) -> Floats:
-    """Return where a round stands, shape (5,); every value saturates or is small."""
-    return np.array([turn / (turn + 64), period / 10, session / 10, round_ / 4, known], np.float32)
+    """Return where a round stands, shape (5,), values in 0..`LIMIT`."""
+    row = np.array([turn / (turn + 64), period / 10, session / 10, round_ / 4, known], np.float32)
+    return np.minimum(row, np.float32(LIMIT))
 
 
 def text_rows(

@@ -23,11 +23,12 @@ from amemgym_env.features import FeatureSet, Floats, TextFeatures
 from amemgym_env.operations import legal_macros, macro_operations
 from amemgym_env.reader import ReaderParameters, choice_probabilities
 from amemgym_env.turn import Entry, Phase, shown_message
+from amemgym_env.wording import LIMIT
 
 Info = dict[str, Any]
 
 
-class MemoryOperations(gym.Wrapper[dict[str, Any], dict[str, Any], Floats, Any]):
+class MemoryOperations(gym.Wrapper[Any, Any, Any, Any]):
     """Turns the text environment into rounds with four actions on the memory.
 
     Replies are empty; exams are answered by the reader's most probable choices, probes not at all.
@@ -66,7 +67,7 @@ class MemoryOperations(gym.Wrapper[dict[str, Any], dict[str, Any], Floats, Any])
         self._embedder = embedder
         self.features = FeatureSet.of(embedder, profile=profile, question_blind=text.question_blind)
         self.feature_names = self.features.feature_names
-        self.observation_space = spaces.Box(-np.inf, np.inf, (len(self.feature_names),), np.float32)
+        self.observation_space = spaces.Box(-LIMIT, LIMIT, (len(self.feature_names),), np.float32)
         self.action_space = spaces.Discrete(4)
 
     def reset(

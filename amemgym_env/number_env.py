@@ -35,6 +35,7 @@ from amemgym_env.operations import (
 )
 from amemgym_env.tables import shown_texts
 from amemgym_env.turn import Operation, Phase
+from amemgym_env.wording import LIMIT
 
 Info = dict[str, Any]
 _EXAM = Action()
@@ -276,7 +277,7 @@ class AMemGymMemoryEnv(NumberEnv):
     def __init__(self, scenarios: Any = "train", **settings: Any) -> None:
         super().__init__(scenarios, **settings)
         self.feature_names = self.features.feature_names
-        self.observation_space = spaces.Box(-np.inf, np.inf, (len(self.feature_names),), np.float32)
+        self.observation_space = spaces.Box(-LIMIT, LIMIT, (len(self.feature_names),), np.float32)
         self._actions = 4
         self.action_space = spaces.Discrete(self._actions)
 
@@ -319,7 +320,7 @@ class AMemGymSlotsEnv(NumberEnv):
         self.slot_names = self.features.slot_names
         capacity = self.settings.capacity
         self.observation_space = spaces.Box(
-            -np.inf, np.inf, (1 + capacity, len(self.slot_names)), np.float32
+            -LIMIT, LIMIT, (1 + capacity, len(self.slot_names)), np.float32
         )
         self._actions = 2 + 2 * capacity
         self.action_space = spaces.Discrete(self._actions)

@@ -21,6 +21,7 @@ from amemgym_env.features import FeatureSet, nearest_questions, place_row, text_
 from amemgym_env.scenario import Question, Scenario
 from amemgym_env.script import Script
 from amemgym_env.turn import Phase, shown_message, shown_question
+from amemgym_env.wording import LIMIT
 
 NOTHING = -32768
 """Similarity of an empty place: below that of any text."""
@@ -104,7 +105,7 @@ def script_tables(script: Script, features: FeatureSet, embedder: Embedder) -> S
     pairs, codes = exposed_pairs(script)
     if features.privileged:
         exposes = (codes > 0).sum(axis=1, dtype=np.float32)[1:, None]
-        rows = np.concatenate([rows, exposes], axis=1)
+        rows = np.concatenate([rows, np.minimum(exposes, np.float32(LIMIT))], axis=1)
     similarity = _integers(vectors @ vectors.T)
     places, known, exam, last_exam = _rounds(script, features.question_blind)
     rows = np.concatenate([rows, places], axis=1)

@@ -13,6 +13,7 @@ from amemgym_env.array_episodes import Bools, Slots
 from amemgym_env.array_observations import memory_observations, slots_observations
 from amemgym_env.number_vector_env import Floats, NumberVectorEnv
 from amemgym_env.operations import Macro
+from amemgym_env.wording import LIMIT
 
 # Plain integers: numpy is ten times slower at comparing with members of an enum.
 _ADD, _UPDATE, _DELETE = int(Macro.ADD), int(Macro.UPDATE), int(Macro.DELETE)
@@ -32,7 +33,7 @@ class AMemGymMemoryVectorEnv(NumberVectorEnv):
 
     def _observation_space(self) -> spaces.Box:
         self.feature_names = self.features.feature_names
-        return spaces.Box(-np.inf, np.inf, (len(self.feature_names),), np.float32)
+        return spaces.Box(-LIMIT, LIMIT, (len(self.feature_names),), np.float32)
 
     def _apply(self, actions: Slots) -> None:
         episodes = self.episodes
@@ -76,7 +77,7 @@ class AMemGymSlotsVectorEnv(NumberVectorEnv):
         self.message_names = self.features.message_names
         self.slot_names = self.features.slot_names
         shape = (1 + self.settings.capacity, len(self.slot_names))
-        return spaces.Box(-np.inf, np.inf, shape, np.float32)
+        return spaces.Box(-LIMIT, LIMIT, shape, np.float32)
 
     def _apply(self, actions: Slots) -> None:
         episodes = self.episodes

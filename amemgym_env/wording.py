@@ -112,6 +112,9 @@ _PATTERNS: dict[str, re.Pattern[str]] = {
     "leading_past": _LEADING_PAST,
 }
 
+LIMIT = 8.0
+"""No feature is larger, however long a message is."""
+
 WORDING_NAMES: tuple[str, ...] = (
     "opening",
     "words",
@@ -136,7 +139,7 @@ def wording(shown: str) -> npt.NDArray[np.float32]:
     """Return the wording of a message as shown, shape (len(WORDING_NAMES),), float32.
 
     `opening` and `asks` are 0 or 1, `tense` is in -1..1; `words` is the number of
-    words over 32; all else are counts over 4. The array is read-only.
+    words over 32; all else are counts over 4, none above `LIMIT`. The array is read-only.
     """
     plain, opening = without_time(shown)
     text = plain.lower().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
@@ -155,6 +158,6 @@ def wording(shown: str) -> npt.NDArray[np.float32]:
         (present - past) / max(1, present + past),
         *(count / 4 for count in counts),
     ]
-    array = np.array(row, dtype=np.float32)
+    array = np.minimum(np.array(row, dtype=np.float32), LIMIT)
     array.flags.writeable = False
     return array
