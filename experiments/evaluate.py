@@ -10,17 +10,20 @@ Answers the paper's main table (Section 4.2) and its diagnosis (Section 4.3).
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from rich.console import Console
 
+from amemgym_env import prompts
+from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation import Game, evaluate, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.prompt import BUILT_IN, Templates
 from amemgym_env.prompts import KINDS
 from amemgym_env.randomness import digest
 from amemgym_env.scenario import Scenario
+from amemgym_env.traces import fingerprint, traces
+from amemgym_env.version import VERSION
 from experiments import job, sweep
 from experiments.models import agent_maker, backends
 from experiments.progress import Progress
@@ -31,8 +34,11 @@ from experiments.tables import print_comparison
 GROUPS = ("agent", "backend", "user_backend", "memory_backend", "judge_backend")
 
 
-def run(settings: EvaluateSettings) -> dict[str, Any]:
-    """Play what settings describe, write the run's folder, and return its results."""
+def run(settings: EvaluateSettings, *, quiet: bool = False) -> dict[str, Any]:
+    """Play what settings describe, write the run's folder, and return its results.
+
+    A run that its folder holds to the end is read, not played again. `quiet`: no progress bar.
+    """
     identity = settings.identity()
     make_agent = agent_maker(settings.agent)
     roles = {
@@ -46,6 +52,7 @@ def run(settings: EvaluateSettings) -> dict[str, Any]:
     )
     chosen = list(named_scenarios(settings.scenarios, settings.limit))
     identity["scenarios_hash"] = _hash(chosen)
+    _check_mode(settings)
     workers = settings.workers or (1 if settings.backend.name == "simulated" else 20)
     game = Game(
         difficulty=settings.difficulty,
@@ -59,8 +66,15 @@ def run(settings: EvaluateSettings) -> dict[str, Any]:
         question_blind=settings.question_blind,
     )
     script_of(chosen[0], game, chosen)  # a wrong setting is refused before a folder is made
+    if settings.traces is not None:
+        dialogues = traces(settings.traces, [script_of(item, game, chosen) for item in chosen])
+        identity["traces_hash"] = fingerprint(dialogues)
     folder = RunFolder.open(settings.out, "evaluate", identity, settings.resume)
-    with Progress(len(chosen)) as progress:
+    versions = {"amemgym_env": VERSION, "prompts": prompts.versions()}
+    known = folder.finished(versions) if settings.resume else None
+    if known is not None:
+        return {**known, "folder": str(folder.path)}
+    with Progress(len(chosen), shown=not quiet) as progress:
         results = evaluate(
             make_agent,
             chosen,
@@ -71,6 +85,7 @@ def run(settings: EvaluateSettings) -> dict[str, Any]:
             journal=folder.journal,
             progress=progress.event,
             settings=identity,
+            recorded=settings.traces,
         )
     document = results.to_json()
     folder.save_results(document)
@@ -78,29 +93,41 @@ def run(settings: EvaluateSettings) -> dict[str, Any]:
     return document
 
 
+def _check_mode(settings: EvaluateSettings) -> None:
+    """Raise ConfigError unless traces are given exactly where they are replayed."""
+    if (settings.mode == "off_policy") != (settings.traces is not None):
+        raise ConfigError(
+            "traces: expected a run's folder with mode=off_policy and none with mode=on_policy, "
+            f"found mode={settings.mode} traces={settings.traces}"
+        )
+
+
 def _hash(scenarios: list[Scenario]) -> str:
     """Return a hash of the scenarios' whole content, in any order."""
     return digest(*sorted(json.dumps(item.to_json(), sort_keys=True) for item in scenarios)).hex()
 
 
-def main(composed: dict[str, Any]) -> float | None:
-    """Run one job and print its table; returns the memory score, the objective of sweeps."""
+def main(composed: dict[str, Any]) -> float:
+    """Run one job and print its table; returns the memory score, NaN where there is none."""
+    document = run(checked(EvaluateSettings, composed))
+    print_comparison([document])
+    Console(highlight=False, soft_wrap=True).print(f"written to {document['folder']}", markup=False)
+    return sweep.objective(document["memory_score"])
+
+
+def swept(composed: dict[str, Any], place: sweep.Place) -> float:
+    """Run one job of a sweep in a folder of its own; returns what `main` does."""
     settings = checked(EvaluateSettings, composed)
-    if job.is_sweep():
-        settings = settings.model_copy(update={"out": str(sweep.folder(settings))})
-    document = run(settings)
-    if job.is_sweep():
-        sweep.note(document["folder"])
-    else:
-        print_comparison([document])
-        Console(highlight=False, soft_wrap=True).print(
-            f"written to {document['folder']}", markup=False
-        )
-    score: float | None = document["memory_score"]
-    return score
+    folder = sweep.folder(place.path, settings)
+    at = settings.model_copy(update={"out": str(folder)})
+    return sweep.play(place, folder, lambda: run(at, quiet=True))
 
 
 if __name__ == "__main__":
-    sweep.prepare(sys.argv, "evaluate")
-    job.run("evaluate", main, GROUPS)
-    sweep.finish()
+    job.run(
+        "evaluate",
+        main,
+        GROUPS,
+        check=lambda composed: checked(EvaluateSettings, composed),
+        swept=swept,
+    )

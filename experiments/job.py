@@ -1,7 +1,9 @@
 """Runs a job as a Hydra application, and turns every mistake into one error and exit status 2.
 
 Hydra refuses unknown keys by itself, but says neither what is near nor what is allowed; the command
-line is therefore looked at first. This is the only file that imports Hydra.
+line is therefore looked at first, and every job of a sweep is composed and checked before any is
+played. Relative paths are seen from where the command was given, whatever `hydra.job.chdir` says.
+This is the only file that imports Hydra.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override
@@ -24,25 +28,52 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from amemgym_env.errors import ConfigError, InputError
+from experiments import sweep
 from experiments.settings import CONF
 
 Job = Callable[[dict[str, Any]], Any]
+Swept = Callable[[dict[str, Any], sweep.Place], float]
+
+MOST_CHECKED = 500
+"""Jobs of a sweep that are checked before the first is played."""
+EXTRAS = {"joblib": "sweep", "ray": "ray"}
+"""The extra that installs a launcher."""
 
 
-def run(name: str, job: Job, groups: tuple[str, ...] = ()) -> None:
+def run(
+    name: str,
+    job: Job,
+    groups: tuple[str, ...] = (),
+    *,
+    check: Job | None = None,
+    swept: Swept | None = None,
+) -> None:
     """Run a job with the settings of `conf/<name>.yaml` and the command line, then exit on errors.
 
     `groups` are the folders of conf/ whose files may be chosen. The job gets the composed settings
-    as plain data; its return value is the objective of a sweep.
+    as plain data; its return value is the objective of a sweep. `check` raises for settings that
+    the job would refuse. `swept` plays one job of a sweep (`-m`); without it `job` does.
     """
+    folder: Path | None = None
     try:
-        _check(name, sys.argv[1:], groups)
+        overrides = _check(name, sys.argv[1:], groups)
+        if _several(sys.argv[1:], overrides):
+            jobs = _jobs(name, overrides, check)
+            if swept is not None:
+                folder = sweep.begin(_out(overrides), name, jobs)
+                sys.argv.append(f"hydra.sweep.dir={_quoted(str(folder))}")
+            sys.argv += _launcher_settings(overrides)
     except InputError as error:
         fail(error)
 
     def task(config: DictConfig) -> Any:
+        here = os.getcwd()
+        os.chdir(HydraConfig.get().runtime.cwd)
         try:
             plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+            assert isinstance(plain, dict)
+            if swept is not None and is_sweep():
+                return swept(plain, _place())  # type: ignore[arg-type]
             return job(plain)  # type: ignore[arg-type]
         except InputError as error:
             fail(error)
@@ -50,8 +81,15 @@ def run(name: str, job: Job, groups: tuple[str, ...] = ()) -> None:
             fail(ConfigError(f"{error.full_key}: expected a value, found none"))
         except OmegaConfBaseException as error:
             fail(ConfigError(str(error).strip().split("\n")[0]))
+        finally:
+            os.chdir(here)
 
-    hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
+    try:
+        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(task)()
+    finally:
+        status = 0 if folder is None else sweep.finish(folder)
+    if status:
+        sys.exit(status)
 
 
 def fail(error: InputError) -> None:
@@ -65,24 +103,118 @@ def is_sweep() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode is RunMode.MULTIRUN
 
 
-def _check(name: str, arguments: list[str], groups: tuple[str, ...]) -> None:
-    """Refuse unknown keys and choices, naming the nearest ones."""
+def compose(name: str, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the settings of `conf/<name>.yaml` with some words of a command line, as plain data.
+
+    Raises:
+        ConfigError: the words do not fit.
+    """
+    try:
+        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+            config = hydra.compose(name, overrides=list(words))
+        plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        raise ConfigError(f"{' '.join(words)}: {_first_line(error)}") from error
+    assert isinstance(plain, dict)
+    return plain  # type: ignore[return-value]
+
+
+def _place() -> sweep.Place:
+    config = HydraConfig.get()
+    launcher = str(config.launcher._target_).rpartition(".")[2]
+    words = tuple(str(word) for word in config.overrides.task)
+    return sweep.Place(Path(config.sweep.dir), int(config.job.num), words, launcher)
+
+
+def _several(arguments: Sequence[str], overrides: Sequence[Override]) -> bool:
+    return bool({"-m", "--multirun"} & set(arguments)) or any(
+        override.key_or_group == "hydra.mode" and str(override.value()) == "MULTIRUN"
+        for override in overrides
+    )
+
+
+def _out(overrides: Sequence[Override]) -> str | None:
+    given = [override for override in overrides if override.key_or_group == "out"]
+    if not given:
+        return None
+    if given[-1].is_sweep_override():
+        raise ConfigError(f"{given[-1].input_line}: expected one folder for the whole sweep")
+    value = given[-1].value()
+    return None if value is None else str(value)
+
+
+def _jobs(name: str, overrides: Sequence[Override], check: Job | None) -> list[list[str]]:
+    """Return the words of every job of a sweep; all that are wrong are refused at once.
+
+    Empty for a sweeper of the user's choice, which makes its jobs as it goes.
+    """
+    if any(override.key_or_group == "hydra/sweeper" for override in overrides):
+        return []
+    own = [override for override in overrides if not override.key_or_group.startswith("hydra")]
+    try:
+        jobs: list[list[str]] = BasicSweeper.split_arguments(list(own), None)[0]
+    except HydraException as error:
+        raise ConfigError(
+            f"{_first_line(error)}: expected values with commas, or range()"
+        ) from error
+    problems = []
+    for words in jobs[:MOST_CHECKED]:
+        try:
+            plain = compose(name, words)
+            if check is not None:
+                check(plain)
+        except InputError as error:
+            said = str(error).splitlines()[-1].strip(" -").removeprefix(f"{' '.join(words)}: ")
+            problems.append(f"  - {' '.join(words)}: {said}")
+    if problems:
+        raise ConfigError(
+            f"{len(problems)} of {len(jobs)} jobs are wrong; nothing was played\n"
+            + "\n".join(problems)
+        )
+    return jobs
+
+
+def _launcher_settings(overrides: Sequence[Override]) -> list[str]:
+    """Return what a launcher needs to be quiet: Ray phones home and opens a web server."""
+    chosen = [o.value() for o in overrides if o.key_or_group == "hydra/launcher"]
+    if "ray" not in chosen:
+        return []
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    key = "hydra.launcher.ray.init.include_dashboard"
+    if any(override.key_or_group == key for override in overrides):
+        return []
+    return [f"++{key}=false"]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", "\\${")
+    return f"'{escaped}'"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def _check(name: str, arguments: list[str], groups: tuple[str, ...]) -> list[Override]:
+    """Return the overrides; refuse unknown keys and choices, naming the nearest ones."""
     words = [word for word in arguments if "=" in word and not word.startswith("-")]
     try:
         overrides = OverridesParser.create().parse_overrides(words)
     except HydraException as error:
         raise ConfigError(
-            f"cannot read the command line: {str(error).splitlines()[0]}; put text with commas, "
+            f"cannot read the command line: {_first_line(error)}; put text with commas, "
             "brackets or spaces in quotes inside quotes: \"key='a, b'\""
         ) from error
+    several = _several(arguments, overrides)
     chosen = []
     for override in overrides:
-        if override.is_sweep_override() and not {"-m", "--multirun"} & set(arguments):
+        if override.is_sweep_override() and not several:
             raise ConfigError(
                 f"{override.input_line}: several values; add -m for one run each, or put text with "
                 "commas in quotes inside quotes: \"key='a, b'\""
             )
-        if override.is_add() or override.is_delete():
+        own = not override.key_or_group.startswith("hydra")
+        if own and (override.is_add() or override.is_delete()):
             raise ConfigError(
                 f"{override.input_line}: settings are closed; expected key=value with a known key"
             )
@@ -91,6 +223,9 @@ def _check(name: str, arguments: list[str], groups: tuple[str, ...]) -> None:
                 _check_choice(override.key_or_group, str(choice))
             chosen.append(f"{override.key_or_group}={next(iter(_choices(override)))}")
     with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        for override in overrides:
+            if override.key_or_group in ("hydra/launcher", "hydra/sweeper"):
+                _check_plugin(override.key_or_group, str(override.value()))
         config = hydra.compose(name, overrides=chosen)
     known = sorted(_keys(OmegaConf.to_container(config)))
     for override in overrides:
@@ -104,6 +239,7 @@ def _check(name: str, arguments: list[str], groups: tuple[str, ...]) -> None:
             f"{key}: unknown setting; nearest: {', '.join(near) or 'none'}; "
             f"all: {', '.join(part for part in known if '.' not in part)}"
         )
+    return overrides
 
 
 def _choices(override: Override) -> Iterator[Any]:
@@ -112,6 +248,20 @@ def _choices(override: Override) -> Iterator[Any]:
         yield from value.list
     else:
         yield value
+
+
+def _check_plugin(group: str, choice: str) -> None:
+    """Refuse a launcher or sweeper that is not installed; Hydra's own error names its files."""
+    loader = GlobalHydra.instance().config_loader()
+    available = sorted(loader.get_group_options(group))
+    if choice in available:
+        return
+    extra = EXTRAS.get(choice)
+    remedy = f"; install it with pip install 'amemgym-env[{extra}]'" if extra else ""
+    raise ConfigError(
+        f"{group}: expected one of {', '.join(available)}, found {choice!r}, which is not "
+        f"installed{remedy}"
+    )
 
 
 def _check_choice(group: str, choice: str) -> None:
@@ -131,11 +281,10 @@ def _check_choice(group: str, choice: str) -> None:
 
 
 def _in_any_choice(key: str) -> bool:
-    """Whether some choice of a group knows `group.key`: a sweep may mix agents with other keys."""
+    """Whether some choice of a group knows `group.key`."""
     group, _, rest = key.partition(".")
-    files = (CONF / group).glob("*.yaml")
     found: set[str] = set()
-    for file in files:
+    for file in (CONF / group).glob("*.yaml"):
         found |= set(_keys(OmegaConf.to_container(OmegaConf.load(file))))
     if rest in found:
         return True
@@ -149,8 +298,3 @@ def _keys(node: Any, prefix: str = "") -> Iterator[str]:
         for key, value in node.items():
             yield f"{prefix}{key}"
             yield from _keys(value, f"{prefix}{key}.")
-
-
-def absolute(path: str) -> Path:
-    """Return a path as seen from where the command was given, whatever Hydra's folder is."""
-    return Path(os.environ.get("PWD", os.getcwd())).joinpath(path).resolve()

@@ -17,7 +17,7 @@ from amemgym_env.scenario import Scenario
 class Progress:
     """A bar over scenarios with the turns, calls and dollars so far."""
 
-    def __init__(self, scenarios: int) -> None:
+    def __init__(self, scenarios: int, *, shown: bool = True) -> None:
         self._lock = threading.Lock()
         self._turns = self._calls = 0
         self._usd = 0.0
@@ -29,7 +29,7 @@ class Progress:
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
-            disable=not sys.stderr.isatty(),
+            disable=not (shown and sys.stderr.isatty()),
         )
         self._task = self._bar.add_task("", total=scenarios, counts="")
 

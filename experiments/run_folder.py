@@ -14,6 +14,8 @@ from amemgym_env.scenario import Scenario
 from amemgym_env.scenario_files import slug
 
 RUNS = Path("runs")
+SWEEP_NOTES = frozenset(("job.json", "job.lock", "traceback.txt"))
+"""Files by which a sweep says how a run went; they may stand there before the run begins."""
 
 
 class RunFolder:
@@ -32,9 +34,9 @@ class RunFolder:
             RunError: the folder holds another run's results, or something else.
         """
         if out is None:
-            return cls(_numbered(job))._begun(identity)
+            return cls(numbered(job))._begun(identity)
         folder = cls(Path(out))
-        if not folder.path.exists() or not any(folder.path.iterdir()):
+        if folder._empty():
             folder.path.mkdir(parents=True, exist_ok=True)
             return folder._begun(identity)
         known = folder._settings()
@@ -64,6 +66,21 @@ class RunFolder:
         """Write results.json, whole or not at all."""
         return write(self.path / "results.json", json.dumps(results, indent=1, allow_nan=False))
 
+    def _empty(self) -> bool:
+        """Whether nothing stands here but what a sweep notes about its job."""
+        if not self.path.exists():
+            return True
+        return all(entry.name in SWEEP_NOTES for entry in self.path.iterdir())
+
+    def finished(self, versions: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the results of a run that was played to its end by the same versions, if any."""
+        file = self.path / "results.json"
+        if not file.exists():
+            return None
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        whole = not (document["stopped"] or document["errors"] or document["unscored"])
+        return document if whole and document["versions"] == versions else None
+
     def _begun(self, identity: Mapping[str, Any]) -> RunFolder:
         # JSON is YAML too, and keeps 'no', '0' and null what they are.
         write(self.path / "config.yaml", json.dumps(identity, indent=2))
@@ -92,7 +109,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def _numbered(job: str) -> Path:
+def numbered(job: str) -> Path:
     """Make the next folder under runs/; two jobs started at once get two folders."""
     RUNS.mkdir(exist_ok=True)
     number = 1 + max((_number(path, job) for path in RUNS.iterdir()), default=0)

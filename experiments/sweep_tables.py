@@ -1,0 +1,66 @@
+"""The tables that end a sweep: every job by its memory score, and the Pareto front by cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from experiments.pareto import Cost
+from experiments.tables import WIDTH, interval, number, title
+
+
+class Row(NamedTuple):
+    """One finished job."""
+
+    number: int
+    name: str
+    """The words of its command that not all jobs share."""
+    label: str
+    overall: float | None
+    score: float | None
+    interval: Sequence[float | None]
+    cost: Cost
+
+
+def print_sweep(
+    rows: Sequence[Row], first: Mapping[str, Any], fronts: Mapping[str, Sequence[int]]
+) -> None:
+    """Print the closing table, best memory score first, with the floors below it, and the front."""
+    console = Console(width=WIDTH, highlight=False)
+    ranked = sorted(rows, key=lambda row: (row.score is None, -(row.score or 0.0), row.number))
+    console.print(_table(title(first), ranked, fronts))
+    floors = ", ".join(
+        f"{name.replace('_', ' ')} {number(value)}" for name, value in first["floors"].items()
+    )
+    console.print(f"upper bound {number(first['upper_bound'])}; floors: {floors}", style="dim")
+    best = [row for row in rows if row.number in {*fronts["tokens"], *fronts["usd"]}]
+    cheapest = sorted(best, key=lambda row: row.cost.tokens)
+    console.print(_table("Pareto front, cheapest first", cheapest, fronts))
+    if any(row.cost.estimated for row in rows):
+        console.print("US$: estimated at gpt-4.1-mini's list price; nothing was paid", style="dim")
+
+
+def _table(heading: str, rows: Sequence[Row], fronts: Mapping[str, Sequence[int]]) -> Table:
+    table = Table(
+        title=heading, title_justify="left", width=WIDTH, box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    table.add_column("settings", ratio=1, min_width=16, overflow="fold")
+    for name in ("overall", "memory", "95 %", "tokens", "US$", "front"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        usd = row.cost.usd
+        marks = [name for name in ("tokens", "usd") if row.number in fronts[name]]
+        table.add_row(
+            row.name,
+            number(row.overall),
+            number(row.score),
+            interval(row.interval),
+            f"{row.cost.tokens:,.0f}",
+            "-" if usd is None else f"{usd:.3f}",
+            "both" if len(marks) == 2 else "".join(marks),
+        )
+    return table
