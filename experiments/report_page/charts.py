@@ -42,16 +42,13 @@ class Dot(NamedTuple):
 
 def dots(name: str, rows: Sequence[Dot], floors: Mapping[str, float]) -> str:
     """Return scores as dots with intervals, and floors as lines across."""
-    height = 58.0 + 30 * len(rows)
+    height = 58.0 + 30 * len(rows) + 16 * max(0, len(floors) - 1)
+    bottom = 16.0 + 30 * len(rows)
     bounds = [*floors.values(), 0.0, 1.0]
     bounds += [part for row in rows for part in (row.value, *row.interval) if not math.isnan(part)]
     x = Scale(min(bounds), max(bounds), LEFT, WIDTH - 16)
-    parts = _x_axis(x, 16, height - 42)
-    for place, (floor, value) in enumerate(floors.items()):
-        parts.append(line(x(value), 12, x(value), height - 42, "floor"))
-        right = x(value) > WIDTH - 90
-        anchor, shift = ("end", -3) if right else ("start", 3)
-        parts.append(text(floor, x(value) + shift, height - 5 - 0 * place, "small", anchor))
+    parts = _x_axis(x, 16, bottom)
+    parts += _floors(x, floors, bottom)
     for index, row in enumerate(rows):
         y = 32 + 30 * index
         low, high = row.interval
@@ -119,15 +116,11 @@ def lines(name: str, rows: Sequence[tuple[str, Series]], axis: str = "period") -
     )
 
 
-def stacked(name: str, parts_by_kind: Mapping[str, Sequence[float]]) -> str:
-    """Return failures by period, stacked: their height is 1 - overall."""
+def stacked(name: str, parts_by_kind: Mapping[str, Sequence[float]], most: float) -> str:
+    """Return failures by period, stacked: their height is 1 - overall, on an axis up to `most`."""
     count = max((len(values) for values in parts_by_kind.values()), default=1)
     x = Scale(0, count, 34, WIDTH - 10)
-    totals = [
-        sum(v for v in column if not math.isnan(v))
-        for column in zip(*parts_by_kind.values(), strict=True)
-    ]
-    top = 0.25 * math.ceil(4 * max([0.05, *totals]))
+    top = 0.1 * math.ceil(10 * max(0.05, most))
     y = Scale(0, top, 156, 10)
     shapes = _y_axis(y, 34, WIDTH - 10)
     for period in range(count):
@@ -142,8 +135,14 @@ def stacked(name: str, parts_by_kind: Mapping[str, Sequence[float]]) -> str:
             base += value
         if count < 14 or period % 2 == 0:
             shapes.append(text(str(period), x(period + 0.5), 172, "small", "middle"))
+    totals = [sum_of(column) for column in zip(*parts_by_kind.values(), strict=True)]
     said = "; ".join(f"period {p} {number(total)}" for p, total in enumerate(totals))
     return picture(f"Failures of {name}", said, WIDTH, 180, *shapes)
+
+
+def sum_of(values: Sequence[float]) -> float:
+    """Return the sum of the values that are known."""
+    return sum(value for value in values if not math.isnan(value))
 
 
 def scatter(name: str, points: Sequence[tuple[str, float, float]], unit: str, axis: str) -> str:
@@ -213,6 +212,18 @@ def legend(names: Sequence[str], top: float) -> list[str]:
 
 def _legend_height(names: Sequence[str]) -> float:
     return 20.0 * math.ceil(len(names) / 2)
+
+
+def _floors(x: Scale, floors: Mapping[str, float], bottom: float) -> list[str]:
+    """Return a line for each floor, its name on a row of its own below the axis."""
+    parts = []
+    for row, (floor, value) in enumerate(floors.items()):
+        at, y = x(value), bottom + 34 + 16 * row
+        parts.append(line(at, 12, at, bottom, "floor"))
+        parts.append(line(at, bottom + 20, at, y - 12, "floor"))
+        anchor = "end" if at > (LEFT + WIDTH) / 2 else "start"
+        parts.append(text(f"{floor} {number(value)}", at, y, "small", anchor))
+    return parts
 
 
 def _x_axis(x: Scale, top: float, bottom: float) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from experiments.report_page.page import build, save
-from experiments.report_page.runs import load
+from experiments.report_page.runs import load, ranked
 from experiments.report_page.scenario_records import scenario_records
 
 
@@ -28,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     out: Path = options.out or runs[0].path / "report.html"
     if out.is_dir():
         out = out / "report.html"
+    runs = ranked(runs)
     records = list(scenario_records(runs, warnings, options.scenarios))
     for text in warnings:
         print(f"warning: {text}", file=sys.stderr)

@@ -95,8 +95,8 @@ function examPart(truth, play, question, number, period, begin, variable, entrie
     exam ? make("p", {}, answerText(truth, play, question, number, period)) : make("p", {}, "It was not played."),
     make("p", { class: "facts" }, `Probe now: ${named(period)} (true: ${truth.states[period][variable]}). `,
       begin === period ? "" : `Probe after period ${begin}, when the value was new: ${named(begin)}.`),
-    make("details", { open: retrieved.length > 0 && retrieved.length <= 40 },
-      make("summary", {}, `${retrieved.length} entries retrieved`),
+    !retrieved.length ? make("p", { class: "facts" }, "No entries were retrieved: the agent answered from its own context.")
+      : make("details", { open: retrieved.length <= 40 }, make("summary", {}, `${retrieved.length} entries retrieved`),
       make("ol", { class: "operations" }, retrieved.map((id) => make("li", { class: writers.has(id) ? "hit" : null },
         make("span", { class: "operation" }, `${id} `), entries.get(id)?.text ?? "(text unknown)",
         writers.has(id) ? " ← holds the value" : "")))),
@@ -111,8 +111,17 @@ function answerText(truth, play, question, number, period) {
   const verdict = play.scores[period][number];
   const chosenText = chosen >= 0 ? `${chosen + 1}. ${question.choices[chosen]}`
     : chosen === -2 ? "not asked" : `no answer (${exam.causes[number] ?? "no answer"})`;
-  const mark = verdict === 1 ? make("span", { class: "mark-right" }, "right")
+  const luck = verdict === 1 && unknownTo(truth, play, question, number, period) ? " by luck: not all it needs was known" : "";
+  const mark = verdict === 1 ? make("span", { class: "mark-right" }, `right${luck}`)
     : verdict === 0 ? make("span", { class: "mark-wrong" }, failure ? `wrong, counts as ${failure} failure` : "wrong")
       : make("span", {}, "unscored");
   return [mark, ": ", chosenText, verdict === 1 ? "" : make("span", {}, make("br"), `right would be ${right + 1}. ${question.choices[right]}`)];
+}
+
+// Whether a probed question had a variable whose true value its probe did not name.
+function unknownTo(truth, play, question, number, period) {
+  const row = play.probes[period]?.values[number];
+  if (!row || row.some((index) => index === -2)) return false;
+  return question.variables.some((variable, column) =>
+    truth.variables[variable][1][row[column] ?? -1] !== truth.states[period][variable]);
 }

@@ -25,7 +25,7 @@ function moment(time) {
 function spent(cost) {
   if (!cost) return "";
   const [calls, tokens, dollars, seconds] = cost;
-  const parts = [`${calls} calls`, `${tokens.toLocaleString("en")} tokens`];
+  const parts = [`${calls} ${calls === 1 ? "call" : "calls"}`, `${tokens.toLocaleString("en")} tokens`];
   if (dollars === null) parts.push("price unknown");
   else if (dollars > 0) parts.push(`$${dollars.toFixed(4)}`);
   if (seconds > 0) parts.push(`${seconds.toFixed(1)} s`);

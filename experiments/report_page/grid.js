@@ -44,7 +44,7 @@ function gridTable(truth, play, name, chosen, open) {
       }));
   });
   if (!cells.flat().some((cell) => cell.tabIndex === 0) && cells.length && periods) cells[0][0].tabIndex = 0;
-  const table = make("table", { class: "grid", role: "grid", "aria-label": `State variables by periods, ${name}` },
+  const table = make("table", { class: "cells", role: "grid", "aria-label": `State variables by periods, ${name}` },
     make("thead", {}, head), make("tbody", {}, body));
   return make("div", {}, make("h3", {}, name), make("div", { class: "scroll" }, table));
 }

@@ -66,6 +66,7 @@ async function draw(part) {
     CHOSEN.focus = turn;
     draw("dialogue");
   };
+  root.className = `inspection ${shown.length > 1 ? "double" : "single"}`;
   if (part !== "dialogue") {
     root.querySelector("#inspector-controls").replaceChildren(controls(names));
     root.querySelector("#inspector-grids").replaceChildren(
@@ -98,8 +99,8 @@ async function draw(part) {
 async function open(variable, period, byKey) {
   Object.assign(CHOSEN, { variable, period, dialogue: period, focus: null });
   await draw();
-  if (byKey) document.querySelector('.grid td[aria-selected="true"]').focus();
-  announce(document.querySelector('.grid td[aria-selected="true"]').getAttribute("aria-label"));
+  if (byKey) document.querySelector('.cells td[aria-selected="true"]').focus();
+  announce(document.querySelector('.cells td[aria-selected="true"]').getAttribute("aria-label"));
 }
 
 function partingPart(truth, shown, apart, show) {

@@ -69,8 +69,8 @@ def between(pair: Sequence[float | None]) -> Cell:
 
 def leaderboard(runs: Sequence[Run]) -> Table:
     """Return runs with their scores as results.json has them, and the floors of the first."""
-    header = ["agent", "overall", "95 %", "memory", "95 %", "ratio of means", "write", "read"]
-    header += ["util.", "unattr.", "lucky", "unscored", "scenarios", "mode", "model"]
+    header = ["agent", "overall", "95 %", "memory", "95 %", "of means", "write", "read"]
+    header += ["util.", "unattr.", "lucky", "unscored", "users", "mode", "model"]
     rows = []
     for run in runs:
         of, failures = run.document, run.document.failures

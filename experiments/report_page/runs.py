@@ -205,6 +205,16 @@ def _name(runs: Sequence[Run]) -> None:
             run.name += f" ({', '.join(parts)})"
 
 
+def ranked(runs: Sequence[Run]) -> list[Run]:
+    """Return runs, best memory score first; those without one by their overall score behind."""
+
+    def key(run: Run) -> tuple[bool, float, str]:
+        memory, overall = run.document.memory_score, run.document.overall
+        return memory is None, -(overall or 0.0) if memory is None else -memory, run.name
+
+    return sorted(runs, key=key)
+
+
 def _modes(runs: Sequence[Run]) -> set[str]:
     return {run.document.mode for run in runs}
 

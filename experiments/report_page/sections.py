@@ -63,7 +63,9 @@ def _floors(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def _periods(measured: Measured) -> Section:
-    pictures, body = {}, ""
+    pictures: dict[str, str] = {}
+    maps = numbers = ""
+    shown = {}
     for key, name in (("accuracy", "Accuracy"), ("memory", "Memory score")):
         rows = [(run.name, getattr(measures, key)) for run, measures in measured]
         rows = [(label, series) for label, series in rows if not _empty(series.values)]
@@ -73,9 +75,10 @@ def _periods(measured: Measured) -> Section:
         heat = charts.heat_map(f"{name} by agent and period", values)
         lines = charts.lines(f"{name} by period", rows)
         pictures |= {f"{key}_heat_map": heat, f"{key}_by_period": lines}
-        body += _wide(f"{name} by agent and period", heat)
-        body += _figures({f"{name} by period, with intervals": lines})
-        body += _numbers(page_tables.by_period(f"{name} by period", values))
+        shown[f"{name} by period, with intervals"] = lines
+        maps += _wide(f"{name} by agent and period", heat)
+        numbers += _numbers(page_tables.by_period(f"{name} by period", values))
+    body = f'<div class="charts maps">{maps}</div>{_figures(shown)}{numbers}'
     return Section("periods", "Over the periods", body, pictures)
 
 
@@ -91,7 +94,9 @@ def _failures(measured: Measured) -> Section | None:
         f'<li><span class="swatch {kind}"></span>{name}</li>'
         for kind, name in charts.FAILURE_NAMES.items()
     )
-    pictures = {run.name: charts.stacked(run.name, one.failures) for run, one in known}
+    columns = [column for _, one in known for column in zip(*one.failures.values(), strict=True)]
+    most = max(map(charts.sum_of, columns))
+    pictures = {run.name: charts.stacked(run.name, one.failures, most) for run, one in known}
     body = "<p>Each column is 1 - overall of its period, split by where the failure happened: the "
     body += "value was never usably written, was written and not found, or was known and not used."
     body += f'</p><ul class="keys">{keys}</ul>' + _figures(pictures)
