@@ -70,11 +70,34 @@ class LitellmBackend(Settings):
     name: Literal["litellm"]
     model: str
     api_base: str | None = None
-    temperature: float = 0.0
+    api_key_env: str | None = None
+    temperature: float | None = 0.0
     max_tokens: Count = 8192
+    seed: int | None = None
+    response_format: Literal["auto", "schema", "object", "plain"] = "auto"
     timeout: Annotated[float, Field(gt=0)] = 120.0
     retries: Annotated[int, Field(ge=0)] = 5
+    first_delay: Annotated[float, Field(ge=0)] = 0.5
     max_concurrency: Count = 32
+    requests_per_minute: Annotated[float, Field(gt=0)] | None = None
+    cache: str | None = None
+    offline: bool = False
+    budget_usd: Annotated[float, Field(ge=0)] | None = None
+    budget_tokens: Annotated[int, Field(ge=0)] | None = None
+
+
+HOW_CALLS_ARE_MADE = {
+    "timeout",
+    "retries",
+    "first_delay",
+    "max_concurrency",
+    "requests_per_minute",
+    "cache",
+    "offline",
+    "budget_usd",
+    "budget_tokens",
+}
+"""Settings of a backend that results do not depend on: a run may be resumed with others."""
 
 
 class SameBackend(Settings):
@@ -116,8 +139,12 @@ class EvaluateSettings(Settings):
     judge_backend: RoleSettings
 
     def identity(self) -> dict[str, Any]:
-        """Return what results depend on: all but where they go and how fast they come."""
-        return self.model_dump(mode="json", exclude={"out", "resume", "workers"})
+        """Return what results depend on: all but where they go and how their calls are made."""
+        roles = ("backend", "user_backend", "memory_backend", "judge_backend")
+        exclude: dict[str, Any] = dict.fromkeys(roles, HOW_CALLS_ARE_MADE)
+        return self.model_dump(
+            mode="json", exclude={**exclude, "out": True, "resume": True, "workers": True}
+        )
 
 
 T = TypeVar("T", bound=BaseModel)

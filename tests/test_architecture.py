@@ -19,7 +19,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "scenario turn prompt embedding topics neutral wording rules scenario_files",
         "memory script scoring statistics features reader operations replies",
         "episode prompts memory_prompts stores tables expectation schedule info",
-        "accounts calls redaction provider_errors model_replies budget call_cache loop_thread estimate "
+        "accounts calls redaction provider_errors model_replies model_parameters budget call_cache loop_thread estimate "
         "backend litellm_backend litellm_embedding simulated recognition weaknesses transcript actions pool "
         "chroma_store floors journal",
         "env env_settings observations user spaces generation number_env number_settings "

@@ -1,0 +1,276 @@
+"""Any real language model, through litellm: the one place that imports it.
+
+There is one retry layer, this one; litellm's and the SDKs' are switched off. Only transport is
+tried again. Parameters that a model refuses are left out once, with a warning, and stand in the
+record of every call. Keys are read from the environment when a call is made and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from amemgym_env import loop_thread
+from amemgym_env.accounts import Usage
+from amemgym_env.budget import Budget
+from amemgym_env.call_cache import CallCache
+from amemgym_env.calls import Backend, Call, Completion, call_key
+from amemgym_env.errors import ConfigError, TransportError
+from amemgym_env.model_parameters import (
+    Format,
+    Parameters,
+    checked_address,
+    checked_key_name,
+    connection,
+    warn,
+)
+from amemgym_env.model_replies import Answered, read_response
+from amemgym_env.provider_errors import Fault, classify
+from amemgym_env.randomness import uniform
+from amemgym_env.redaction import guard_loggers
+
+_LONGEST_DELAY = 60.0
+"""Seconds between two attempts at most, unless the provider asks for more."""
+
+
+@functools.cache
+def library() -> Any:
+    """Return litellm, offline where it can be, quiet, and without keys in its logs."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own imports use what pydantic deprecates
+        import litellm
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    guard_loggers("LiteLLM", "LiteLLM Router", "openai._base_client", "httpx", "asyncio")
+    # Registered after litellm's own, so run before it.
+    atexit.register(loop_thread.stop_shared, litellm.close_litellm_async_clients)  # type: ignore[attr-defined]
+    return litellm
+
+
+class LitellmModel(Backend):
+    """A model by its litellm name, such as `openai/gpt-4.1-mini`.
+
+    `timeout` is in seconds for one attempt, `retries` the attempts after the first; the n-th waits
+    `first_delay * 2 ** n` seconds at most. `api_key_env` names the variable that holds the key
+    (None: the provider's usual one). `cache` is a folder. `offline` allows no call at all.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_base: str | None = None,
+        api_key_env: str | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int = 8192,
+        seed: int | None = None,
+        timeout: float = 120.0,
+        retries: int = 5,
+        first_delay: float = 0.5,
+        max_concurrency: int = 32,
+        requests_per_minute: float | None = None,
+        response_format: Format = "auto",
+        cache: str | Path | None = None,
+        offline: bool = False,
+        budget_usd: float | None = None,
+        budget_tokens: int | None = None,
+    ) -> None:
+        self.name = f"litellm/{model}"
+        self.model = model
+        self.concurrency = max(2, max_concurrency)  # 1 is held by the slots: calls stay in the loop
+        self.timeout, self.retries, self.first_delay = timeout, retries, first_delay
+        self.offline = offline
+        self.api_base = None if api_base is None else checked_address(api_base)
+        self.api_key_env = checked_key_name(api_key_env)
+        self.budget = Budget(budget_usd, budget_tokens)
+        optional = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        self.asked = Parameters(model, optional, response_format)
+        self._given = {**optional, "api_base": api_base, "format": response_format}
+        self._cache = None if cache is None else CallCache(cache)
+        self._slots = max_concurrency
+        self._gate: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+        self._interval = 60.0 / requests_per_minute if requests_per_minute else 0.0
+        self._next = 0.0
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What the model was asked with, as configured."""
+        return self._given
+
+    def complete(self, call: Call) -> Completion:
+        """Return the model's reply; see `Backend.complete`.
+
+        Raises:
+            ConfigError: the provider refuses the key, the model or the address.
+        """
+        return self.start(call).result()
+
+    def start(self, call: Call) -> Future[Completion]:
+        """Begin a call; what goes wrong is raised by the future."""
+        future: Future[Completion] = Future()
+        try:
+            key = None if self._cache is None else call_key(self, call)
+            known = None if self._cache is None or key is None else self._cache.get(key)
+            if known is not None:
+                future.set_result(known)
+                return future
+            if self.offline:
+                raise TransportError("backend.offline=true, and the call is not in the record")
+            self._prepare()
+            return loop_thread.shared().submit(self._answer(call, key))
+        except Exception as error:  # noqa: BLE001 - raised where the completion is waited for
+            future.set_exception(error)
+            return future
+
+    def remember(self, usage: Usage) -> None:
+        """Count what an earlier part of the run has spent."""
+        self.budget.remember(usage)
+
+    def close(self) -> None:
+        """Close the cache's file."""
+        if self._cache is not None:
+            self._cache.close()
+
+    @functools.cached_property
+    def prices(self) -> tuple[float, float] | None:
+        """Dollars a prompt and a completion token; None: not known."""
+        try:
+            known = library().get_model_info(self.model)
+            costs = known.get("input_cost_per_token"), known.get("output_cost_per_token")
+        except Exception:  # noqa: BLE001 - litellm raises a bare Exception for unknown models
+            costs = None, None
+        if costs[0] is None or costs[1] is None:
+            warn(f"{self.model}: price not known; dollars are null in the accounts, not 0")
+            return None
+        return float(costs[0]), float(costs[1])
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """Return what tokens cost in dollars at list price, None where it is not known."""
+        if self.prices is None:
+            return None
+        return prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]
+
+    @functools.lru_cache(maxsize=1)  # noqa: B019 - backends live as long as their run
+    def _prepare(self) -> None:
+        """Look at what the model can do, before its first call."""
+        if self.budget.usd is not None and self.prices is None:
+            raise ConfigError(
+                f"backend.budget_usd: expected a model with a known price, found {self.model!r}; "
+                "use backend.budget_tokens"
+            )
+        litellm = library()
+        try:
+            supported = litellm.get_supported_openai_params(self.model) or []
+            schema = litellm.supports_response_schema(self.model)
+        except Exception:  # noqa: BLE001 - unknown models raise a bare Exception
+            supported, schema = [], False
+        self.asked.choose_form("response_format" in supported, bool(schema))
+
+    async def _answer(self, call: Call, key: str | None) -> Completion:
+        estimate = self._estimate(call)
+        self.budget.reserve(estimate)
+        completion = None
+        try:
+            completion = await self._attempts(call)
+        finally:
+            self.budget.settle(estimate, None if completion is None else completion.usage)
+        if self._cache is not None and key is not None and completion.cause is None:
+            await asyncio.to_thread(self._cache.put, key, completion)
+        return completion
+
+    async def _attempts(self, call: Call) -> Completion:
+        begun, failed = time.perf_counter(), 0
+        while True:
+            async with self._gated():
+                await self._paced()
+                arguments = self.asked.of(call)
+                sent = time.perf_counter()
+                try:
+                    work = library().acompletion(**arguments, **self._fixed(call))
+                    response = await asyncio.wait_for(work, self.timeout)
+                    seconds = time.perf_counter() - sent
+                    return self._completed(
+                        call, read_response(response), seconds, Usage(failed, seconds=sent - begun)
+                    )
+                except TimeoutError:
+                    fault = Fault("transport", f"no answer within {self.timeout:g} seconds")
+                except Exception as error:  # noqa: BLE001 - every error is classified
+                    fault = classify(error)
+            failed += 1
+            if fault.kind == "parameter" and self.asked.leave_out(fault, arguments):
+                continue
+            if fault.kind == "content":
+                usage = Usage(1, seconds=time.perf_counter() - sent, usd=self.cost(0, 0))
+                retries = Usage(failed - 1, seconds=sent - begun if failed > 1 else 0.0)
+                details = {"error_message": fault.message}
+                return Completion("", usage, None, retries, fault.cause, details)
+            if fault.kind == "settings":
+                raise ConfigError(f"backend.model={self.model}: {fault.message}")
+            if fault.kind != "transport" or failed > self.retries:
+                raise TransportError(fault.message, failed)
+            jitter = 0.5 + uniform("retry", self.name, call.messages[-1]["content"], failed) / 2
+            delay = min(_LONGEST_DELAY, self.first_delay * 2 ** (failed - 1)) * jitter
+            await asyncio.sleep(max(delay, fault.retry_after or 0.0))
+
+    def _gated(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        if self._gate is None or self._gate[0] is not loop:
+            self._gate = (loop, asyncio.Semaphore(self._slots))
+        return self._gate[1]
+
+    async def _paced(self) -> None:
+        if self._interval:
+            now = time.monotonic()
+            wait, self._next = self._next - now, max(now, self._next) + self._interval
+            if wait > 0:
+                await asyncio.sleep(wait)
+
+    def _fixed(self, call: Call) -> dict[str, Any]:
+        fixed: dict[str, Any] = {
+            "model": self.model,
+            "messages": [dict(part) for part in call.messages],
+            "timeout": self.timeout,
+            "num_retries": 0,
+            "max_retries": 0,
+        }
+        return fixed | connection(self.model, self.api_base, self.api_key_env)
+
+    def _completed(
+        self, call: Call, answer: Answered, seconds: float, retries: Usage
+    ) -> Completion:
+        prompt, completion, estimated = answer.prompt_tokens, answer.completion_tokens, False
+        if not prompt:
+            prompt, estimated = self._count(messages=call.messages), True
+        if not completion and answer.text:
+            completion, estimated = self._count(text=answer.text), True
+        usd = answer.usd
+        if self.prices is None or usd is None or estimated:
+            usd = self.cost(prompt, completion)
+        usage = Usage(1, prompt, completion, answer.cached_tokens, seconds, usd, estimated)
+        details = dict(answer.details)
+        if self.asked.dropped:
+            details["dropped"] = sorted(self.asked.dropped)
+        cause = answer.cause
+        if cause is None and answer.finish_reason == "length" and call.schema is not None:
+            cause = "unreadable"  # a whole object in a reply that was cut may be a draft of another
+        retried = retries if retries.calls else Usage()
+        return Completion(answer.text, usage, answer.finish_reason, retried, cause, details)
+
+    def _count(self, **content: Any) -> int:
+        return int(library().token_counter(model=self.model, **content))
+
+    def _estimate(self, call: Call) -> Usage:
+        """Return about what a call will cost; exact counts come with its answer."""
+        if self.budget.usd is None and self.budget.tokens is None:
+            return Usage()
+        tokens = sum(len(part["content"]) for part in call.messages) // 4
+        return Usage(prompt_tokens=tokens, completion_tokens=1, usd=self.cost(tokens, 1))

@@ -1,0 +1,101 @@
+"""What a failed attempt means: try again, an answer of its own kind, or a mistake in the settings.
+
+Errors are told apart by status and class name, so this file needs no provider library. Transport
+(network, rate limit, server) is retried; content (filter, context too long) is the model's answer;
+a refused parameter is left out; a refused key or unknown model ends the run before it costs more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from amemgym_env.errors import Cause
+from amemgym_env.redaction import redacted
+
+Kind = Literal["transport", "permanent", "content", "parameter", "settings"]
+
+_CONTEXT = re.compile(
+    r"context.?(length|window|size)|maximum.{0,20}tokens|too many tokens|prompt is too long"
+    r"|input is too long|exceeds? the (available )?context|reduce the length",
+    re.IGNORECASE,
+)
+_FILTER = re.compile(r"content.?(filter|policy|management)|safety|moderation", re.IGNORECASE)
+_PARAMETER = re.compile(
+    r"unsupported|not support|unknown|unrecognized|unexpected|invalid|not permitted|extra inputs"
+    r"|must contain the word",
+    re.IGNORECASE,
+)
+_QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
+OPTIONAL = ("temperature", "seed", "response_format", "max_tokens", "max_completion_tokens")
+"""Parameters that a call can do without."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One failed attempt, classified."""
+
+    kind: Kind
+    message: str
+    """Without secrets."""
+    cause: Cause | None = None
+    """With kind content: how the reply is counted."""
+    parameters: tuple[str, ...] = ()
+    """With kind parameter: what the model refused."""
+    retry_after: float | None = None
+    """Seconds that the provider asks to wait."""
+
+
+def classify(error: Exception) -> Fault:
+    """Return what a failed attempt means."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    text = str(error)
+    message = _short(redacted(f"{type(error).__name__}: {text}"))
+    status = getattr(error, "status_code", None)
+    if "ContextWindowExceededError" in names:
+        return Fault("content", message, "context_exceeded")
+    if "ContentPolicyViolationError" in names:
+        return Fault("content", message, "filtered")
+    if "UnsupportedParamsError" in names or status in (400, 422):
+        refused = tuple(name for name in OPTIONAL if re.search(rf"\b{name}\b", text))
+        if "must contain the word" in text:
+            refused = ("response_format",)
+        if refused and ("UnsupportedParamsError" in names or _PARAMETER.search(text)):
+            return Fault("parameter", message, parameters=refused)
+        if _CONTEXT.search(text):
+            return Fault("content", message, "context_exceeded")
+        if _FILTER.search(text):
+            return Fault("content", message, "filtered")
+        unknown = "LiteLLMUnknownProvider" in names or "LLM Provider NOT provided" in text
+        return Fault("settings" if unknown else "permanent", message)
+    if status in (401, 402, 403, 404):
+        return Fault("settings", message)
+    if status == 413:
+        return Fault("content", message, "context_exceeded")
+    if status == 429:
+        if _QUOTA.search(text):
+            return Fault("permanent", message)
+        return Fault("transport", message, retry_after=_retry_after(error))
+    if isinstance(error, TypeError | KeyError | AttributeError | ImportError | NameError):
+        return Fault("permanent", message)  # a defect, here or in a library: repeating cannot help
+    return Fault("transport", message, retry_after=_retry_after(error))
+
+
+def _retry_after(error: Exception) -> float | None:
+    """Return the seconds of a Retry-After header, if one came; dates are not read."""
+    response = getattr(error, "response", None)
+    for headers in (
+        getattr(error, "litellm_response_headers", None),
+        getattr(response, "headers", None),
+    ):
+        for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+            value = None if headers is None else headers.get(name)
+            if value is not None and re.fullmatch(r"\d+(\.\d+)?", str(value).strip()):
+                return float(value) * scale
+    return None
+
+
+def _short(text: str, most: int = 300) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[:most]}..."
