@@ -30,7 +30,9 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 DistractorKind = Literal["other_person", "hypothetical", "fell_through", "old_habit"]
 DISTRACTOR_KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
 
-_JOINT_SHARE = 0.2
+_JOINT_SHARES = {"opener": 0.2, "follow_up": 0.2, "distractor": 0.4}
+"""How many of the exposing sessions beside which such a text is met give away two values at once:
+later ones seldom do, but those of period 0 mostly, where of these kinds only distractors stand."""
 
 Need = Literal["children", "garden", "car", "pet", "job", "study", "retired", "partner"]
 
@@ -136,30 +138,34 @@ def form_weights(split: Split) -> dict[str, float]:
     """Return the weights to draw the neutral texts of a split by, so that form tells nothing.
 
     Distractors, openers and follow-ups are each weighed against the exposures (see `balance`) of a
-    topic's first two variables, of which about one in five comes in a joint one.
+    topic's first two variables.
     """
-    wanted: list[str] = []
-    masses: list[float] = []
+    single: list[str] = []
+    joint: list[str] = []
+    masses: dict[str, float] = {}
     shares: list[float] = []
     pools: dict[str, list[list[str]]] = {"opener": [], "follow_up": [], "distractor": []}
     for found in topics(split):
         # What suits everybody is met about twice as often as what asks for a garden or a car.
         shares.append(1.0 if found.fits == Fits() else 0.5)
-        single = [
-            text
-            for values in list(found.variables.values())[:2]
-            for value in values.values()
-            for text in value.exposures
-        ]
-        joint = [text for text, kind in utterances(found) if kind == "joint"]
-        wanted += single + joint
-        masses += [shares[-1] * (1 - _JOINT_SHARE) / len(single)] * len(single)
-        masses += [shares[-1] * _JOINT_SHARE / len(joint)] * len(joint)
+        values = [value for named in list(found.variables.values())[:2] for value in named.values()]
+        exposing = {
+            "single": [text for value in values for text in value.exposures],
+            "joint": [text for text, kind in utterances(found) if kind == "joint"],
+        }
+        for texts in exposing.values():
+            masses.update((text, shares[-1] / len(texts)) for text in texts)
+        single += exposing["single"]
+        joint += exposing["joint"]
         pools["opener"].append(list(found.openers))
         pools["follow_up"].append(list(found.follow_ups))
         pools["distractor"].append([t for t, kind in utterances(found) if kind in DISTRACTOR_KINDS])
-    drawn = (weights(pool, shares, wanted, masses) for pool in pools.values())
-    return {text: weight for found_weights in drawn for text, weight in found_weights.items()}
+    drawn: dict[str, float] = {}
+    for kind, pool in pools.items():
+        share = _JOINT_SHARES[kind]
+        met = [masses[t] * (1 - share) for t in single] + [masses[t] * share for t in joint]
+        drawn |= weights(pool, shares, single + joint, met)
+    return drawn
 
 
 @cache

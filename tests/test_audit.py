@@ -25,7 +25,7 @@ from amemgym_env.script import Kind, Script, build
 
 @pytest.fixture(scope="module")
 def items() -> list[dict[str, Any]]:
-    return list(Generator("test", 11).items(60))
+    return list(Generator("test", 11).items(40))
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +76,14 @@ def test_a_held_out_classifier_finds_a_difference_and_invents_none() -> None:
 def test_an_honest_set_is_within_all_limits_that_do_not_need_a_thousand(honest: Audit) -> None:
     outside = {figure.name for figure in honest.figures if not figure.within}
     assert {name for name in outside if "AUC" not in name and "chance" not in name} == set()
-    assert honest.scenarios == 60
+    assert honest.scenarios == 40
     assert honest.figure("choices a question").value == pytest.approx(4.41, rel=0.1)
 
 
 def test_the_table_shows_every_figure_with_its_limits(honest: Audit) -> None:
     table = honest.table()
     assert all(figure.name in table for figure in honest.figures)
-    assert "audit of 60 scenarios" in table
+    assert "audit of 40 scenarios" in table
     assert Figure("x", 2.0, high=1.0).within is False
     assert Figure("x", float("nan"), high=1.0).within is True
     with pytest.raises(KeyError):
@@ -104,7 +104,7 @@ def test_right_choices_that_come_first_are_found(items: list[dict[str, Any]]) ->
 
     plain = choice_leak(choice_table(scenario_files.parse(items)))
     leak = choice_leak(choice_table(changed(items, lived_first)))
-    assert abs(plain.classifier - plain.chance) < 0.04  # 60 scenarios alone
+    assert abs(plain.classifier - plain.chance) < 0.05  # 40 scenarios alone
     assert leak.classifier > leak.chance + 0.1
     assert leak.first > leak.chance + 0.1
 

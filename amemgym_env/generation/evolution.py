@@ -22,6 +22,8 @@ Combination = tuple[int, ...]
 _REVISIT = 0.05
 """Weight of a step to a combination that was met before, against 1 for a new one."""
 
+_MOST_VALUES = 4
+"""Values that a variable of the library has at most."""
 _FILLINGS = 24
 """Random fillings of a question's choices among which the least conspicuous one is taken."""
 
@@ -164,18 +166,29 @@ class Course:
         if missing <= 0:
             return list(self.path)
         unmet = [c for c in product(*map(range, self._sizes)) if c not in self.path]
-        tries = [self._draws.sample(unmet, missing) for _ in range(_FILLINGS)]
-        return self.path + min(tries, key=self._standing_out)
+        lived = self._counts(self.path)
+        best: list[Combination] = []
+        least_difference = float("inf")
+        for _ in range(_FILLINGS):
+            fillers = self._draws.sample(unmet, missing)
+            filled = self._counts(fillers)
+            both = [a + b for a, b in zip(lived, filled, strict=True)]
+            # What a choice shares with all others, on average, if lived and if filled in.
+            shared = sum(a * b for a, b in zip(lived, both, strict=True)) / len(self.path)
+            shared_filled = sum(a * b for a, b in zip(filled, both, strict=True)) / missing
+            if abs(shared - shared_filled) < least_difference:
+                best, least_difference = fillers, abs(shared - shared_filled)
+            if not least_difference:
+                break
+        return self.path + best
 
-    def _standing_out(self, fillers: Sequence[Combination]) -> float:
-        """Return how far fillers and lived combinations differ in what they share with others."""
-        everything = [*self.path, *fillers]
-        shared = [
-            sum(a == b for other in everything for a, b in zip(one, other, strict=True))
-            for one in everything
-        ]
-        lived, filled = shared[: len(self.path)], shared[len(self.path) :]
-        return abs(sum(lived) / len(lived) - sum(filled) / len(filled))
+    def _counts(self, combinations: Sequence[Combination]) -> list[int]:
+        """Return how many of the combinations have each value of each variable."""
+        counts = [0] * (_MOST_VALUES * len(self._sizes))
+        for combination in combinations:
+            for position, value in enumerate(combination):
+                counts[_MOST_VALUES * position + value] += 1
+        return counts
 
     def _step(
         self,
