@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from amemgym_env.attention import Attention, listed_types
 from amemgym_env.backend import Backend, Call, Completion, Usage
 from amemgym_env.errors import ConfigError
 from amemgym_env.prompt import Message, message
@@ -32,6 +33,7 @@ from amemgym_env.recognition import (
     words,
 )
 from amemgym_env.script import Script
+from amemgym_env.simulated_policy import better_prompt, better_types
 from amemgym_env.weaknesses import DEFAULT_PROFILE, PROFILES, Weaknesses, named_profile
 
 CHARACTERS_A_TOKEN = 4
@@ -64,9 +66,11 @@ class SimulatedModel(Backend):
         script: Script,
         profile: str | Weaknesses = DEFAULT_PROFILE,
         reader: Recogniser | None = None,
+        attention: Attention | None = None,
     ) -> None:
         self.script = script
         self.weaknesses = named_profile(profile)
+        self.attention = attention or Attention()
         self.name = f"simulated/{profile if isinstance(profile, str) else 'custom'}"
         self.unrecognised = 0
         """Lines shown as memories in which nothing was recognised."""
@@ -81,6 +85,8 @@ class SimulatedModel(Backend):
             "fact_extraction": self._facts,
             "memory_decision": self._decisions,
             "dictionary_update": self._dictionary,
+            "types_evolution": self._types,
+            "prompt_evolution": self._prompt,
         }
 
     def complete(self, call: Call) -> Completion:
@@ -273,6 +279,14 @@ class SimulatedModel(Backend):
             changes[f"{INCIDENTAL} {matter[0]}"] = ", ".join(matter)
         return json.dumps(changes, ensure_ascii=False)
 
+    def _types(self, call: Call) -> str:
+        found = better_types(call.messages[-1]["content"], self._uniform)
+        return json.dumps({"information_types": found}, ensure_ascii=False)
+
+    def _prompt(self, call: Call) -> str:
+        found = better_prompt(call.messages[-1]["content"], self._uniform)
+        return json.dumps({"prompt": found}, ensure_ascii=False)
+
     def _lost(self, known: Mapping[str, str], occasion: str) -> bool:
         """Whether a memory gets lost while memory is rewritten on an occasion."""
         loss = self.weaknesses.rewrite_loss
@@ -284,13 +298,14 @@ class SimulatedModel(Backend):
     def _noted(self, content: str) -> dict[str, str]:
         """Return the values that the model notes of what is said in a transcript."""
         pairs = max(1, len(user_lines(content)))
-        miss = 1.0 - (1.0 - self.weaknesses.extraction_miss) ** pairs
+        listed, base = listed_types(content), self.weaknesses.extraction_miss
         noted = {}
         for found in self._reader.read(content):
             for variable, value in () if found.speaker == "note" else self._understood(found):
                 if found.speaker == "assistant" and not self._believed(variable, value):
                     continue
-                if self._uniform("extraction", found.source, variable) >= miss:
+                missed = 1.0 - (1.0 - self.attention.miss(base, variable, listed)) ** pairs
+                if self._uniform("extraction", found.source, variable) >= missed:
                     noted[variable] = value
         return noted
 
