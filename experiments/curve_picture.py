@@ -1,0 +1,56 @@
+"""The learning curve as a picture: seeds, their mean, and the baselines as lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.learner import Curve
+from experiments.run_folder import write
+
+_QUIET, _BOLD = "#9db3c8", "#1f4e79"
+
+
+def data(curves: Sequence[Curve], lines: Mapping[str, float]) -> dict[str, Any]:
+    """Return x (rounds played) and y by name; baselines are constant."""
+    steps = min((curve.steps for curve in curves), key=len)
+    found: dict[str, list[float]] = {
+        f"seed {number}": [score.mean for score in curve.scores[: len(steps)]]
+        for number, curve in enumerate(curves)
+    }
+    found = {"mean": np.mean(list(found.values()), axis=0).tolist(), **found}
+    found |= {name: [value] * len(steps) for name, value in lines.items()}
+    return {"x": list(steps), "y": found}
+
+
+def draw(document: Mapping[str, Any], lines: Mapping[str, float], folder: Path, title: str) -> Path:
+    """Write curve.json and curve.png into a folder; return the picture's path."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    write(folder / "curve.json", json.dumps(document))
+    figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    steps = np.array(document["x"]) / 1000
+    for name, values in document["y"].items():
+        if name.startswith("seed "):
+            axes.plot(steps, values, color=_QUIET, linewidth=1)
+    axes.plot(steps, document["y"]["mean"], color=_BOLD, linewidth=2.5, label="policy")
+    end = max(float(steps[-1]), 1.0)
+    for name, value in lines.items():
+        axes.axhline(value, color="#777777", linewidth=0.8, linestyle="--")
+        axes.annotate(name, (end, value), xytext=(4, -3), textcoords="offset points", fontsize=8)
+    axes.set_xlim(0, end)
+    axes.set_xlabel("rounds played (thousands)")
+    axes.set_ylabel("expected accuracy, validation")
+    axes.set_title(title, loc="left", fontsize=10)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    path = folder / "curve.png"
+    figure.savefig(path)
+    return path

@@ -1,0 +1,74 @@
+"""Warm start: a network first imitates the supervised writer, which learned from training truth.
+
+The writer plays the training scenarios with some random actions between its own, so that the
+network also sees states that the writer would not come to; the actions it learns are the writer's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from amemgym_env.array_episodes import Ints
+from amemgym_env.features import Floats
+from amemgym_env.number_vector_env import NumberVectorEnv
+from amemgym_env.randomness import generator
+from experiments.measuring import Bench, Chooser, Which
+
+_EXPLORED = 0.1
+_UPDATES = 800
+_BATCH = 512
+_ENTROPY = 0.02
+"""Keeps the imitating policy from certainty, so that learning can still move it."""
+
+
+def demonstrations(
+    bench: Bench, teacher: Chooser, which: Which, seed: int
+) -> tuple[Floats, Ints, npt.NDArray[np.bool_]]:
+    """Return observations (n, …), the teacher's actions (n,) and legal actions (n, actions)."""
+    random = generator("demonstrations", seed)
+    seen: list[Floats] = []
+    done: list[Ints] = []
+    legal: list[npt.NDArray[np.bool_]] = []
+
+    def watch(env: NumberVectorEnv, observation: Floats) -> Ints:
+        actions = teacher(env, observation).astype(np.int64)
+        alive = ~env.episodes.over()
+        masks = env.action_masks()
+        seen.append(observation[alive])
+        done.append(actions[alive])
+        legal.append(masks[alive])
+        explored = random.random(len(actions)) < _EXPLORED
+        drawn = np.where(masks, random.random(masks.shape), -1.0).argmax(axis=1)
+        return np.where(explored, drawn, actions)
+
+    bench.score(watch, which)
+    return np.concatenate(seen), np.concatenate(done), np.concatenate(legal)
+
+
+def imitate(
+    policy: Any, examples: tuple[Floats, Ints, npt.NDArray[np.bool_]], masked: bool, seed: int
+) -> float:
+    """Let an actor-critic policy of SB3 imitate; return the last cross entropy."""
+    import torch
+
+    observations, actions, masks = examples
+    random = generator("imitation", seed)
+    optimizer = torch.optim.Adam(policy.parameters(), 1e-3)
+    loss = torch.zeros(())
+    for update in range(_UPDATES):
+        for group in optimizer.param_groups:
+            group["lr"] = 1e-3 * (1 - 0.9 * update / _UPDATES)
+        rows = random.integers(0, len(actions), _BATCH)
+        seen = torch.as_tensor(observations[rows])
+        more = {"action_masks": masks[rows]} if masked else {}
+        chances = policy.get_distribution(seen, **more)
+        loss = -chances.log_prob(torch.as_tensor(actions[rows])).mean()
+        # mypy cannot see into torch's distributions.
+        total: Any = loss - _ENTROPY * chances.entropy().mean()
+        optimizer.zero_grad()
+        total.backward()
+        optimizer.step()
+    return float(loss.detach())

@@ -1,0 +1,297 @@
+"""Trains one policy with an algorithm of stable-baselines3 on the native batch.
+
+The only file that makes SB3's algorithms. What it writes down after every look at the validation
+set is numpy and JSON, and torch arrays that are read back as arrays alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from amemgym_env import policies
+from amemgym_env.array_episodes import Ints
+from amemgym_env.errors import ConfigError, RunError
+from amemgym_env.features import Floats
+from amemgym_env.number_vector_env import NumberVectorEnv
+from amemgym_env.policies import Policy
+from experiments.imitation import demonstrations, imitate
+from experiments.measuring import KINDS, Bench, Chooser, Interval, interval
+from experiments.run_folder import write
+from experiments.shaping import Shaping
+from experiments.train_settings import OffPolicy, OnPolicy, OwnAlgorithm, TrainSettings
+
+Report = Callable[[int, float], None]
+"""Told the rounds played and the mean accuracy of late training episodes."""
+
+_CRITIC_ROLLOUTS = 8
+"""After a warm start the value is learned first; else its noise would undo the start."""
+
+
+@dataclass
+class Curve:
+    """What a training has come to: points of validation, and the best of them."""
+
+    steps: list[int] = field(default_factory=list)
+    scores: list[Interval] = field(default_factory=list)
+    seconds: float = 0.0
+    """Processor time of training without looks at the validation set."""
+
+    @property
+    def best(self) -> float:
+        """Best mean so far."""
+        return max((score.mean for score in self.scores), default=-1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the curve as JSON."""
+        scores = [list(score) for score in self.scores]
+        return {"steps": self.steps, "scores": scores, "seconds": self.seconds}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Curve:
+        """Read a curve."""
+        scores = [Interval(*score) for score in document["scores"]]
+        return cls(list(document["steps"]), scores, float(document["seconds"]))
+
+
+def chooser(policy: Policy) -> Chooser:
+    """Return a policy as what plays a batch."""
+
+    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        return policy.act(observation, env.action_masks())
+
+    return choose
+
+
+class Learner:
+    """One training: a seed, its folder, its environments.
+
+    Args:
+        training: the scripts that are played.
+        validation: the scripts that choose the best checkpoint.
+        teacher: whom the policy imitates first; None: nobody.
+    """
+
+    def __init__(
+        self,
+        settings: TrainSettings,
+        seed: int,
+        folder: Path,
+        training: Bench,
+        validation: Bench,
+        teacher: Chooser | None,
+    ) -> None:
+        import torch
+
+        # Small networks: threads cost more than they bring, and results depend on their number.
+        torch.set_num_threads(1)
+        self.settings = settings
+        self.seed = seed
+        self.folder = folder
+        # Refreshing changes a pool, so that each training has its own.
+        self.training: Bench = pickle.loads(pickle.dumps(training))
+        self.validation = validation
+        self.curve = Curve()
+        self._teacher = teacher
+        self.env = KINDS[settings.env](
+            settings.algorithm.num_envs,
+            self.training.pool,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            **self.training.rules,
+        )
+        self.model = self._algorithm()
+
+    def _algorithm(self) -> Any:
+        from experiments.sb3_training_env import TrainingVecEnv
+
+        algorithm, settings = self.settings.algorithm, self.settings
+        shaping = None
+        if settings.shaping > 0:
+            discount = getattr(algorithm, "gamma", 0.99)
+            shaping = Shaping(self.env, settings.shaping, discount)
+        vec_env = TrainingVecEnv(self.env, shaping)
+        logs = str(self.folder / "tensorboard") if settings.tensorboard else None
+        kind, arguments = _class_of(algorithm)
+        policy, network = self._network(algorithm)
+        try:
+            return kind(
+                policy,
+                vec_env,
+                seed=self.seed,
+                device="cpu",
+                tensorboard_log=logs,
+                policy_kwargs=network,
+                **arguments,
+            )
+        except (AssertionError, TypeError, ValueError) as error:
+            said = str(error).strip().split("\n")[0]
+            raise ConfigError(
+                f"algorithm {kind.__name__} cannot learn this environment with actions "
+                f"{vec_env.action_space}: {said}"
+            ) from error
+
+    def _network(self, algorithm: Any) -> tuple[Any, dict[str, Any]]:
+        import torch
+
+        from experiments import torch_networks
+
+        if self.settings.env == "memory":
+            return "MlpPolicy", {
+                "net_arch": [algorithm.hidden, algorithm.hidden],
+                "activation_fn": torch.nn.ReLU,
+            }
+        classes = {
+            "ppo": torch_networks.SlotsPolicy,
+            "maskable_ppo": torch_networks.MaskableSlotsPolicy,
+            "dqn": torch_networks.SlotsQPolicy,
+        }
+        if algorithm.name not in classes:
+            raise ConfigError(
+                f"algorithm: expected one of {', '.join(classes)} for env=slots, whose network is "
+                f"ours, found {algorithm.name!r}"
+            )
+        present = self.env.features.slot_names.index("present")
+        return classes[algorithm.name], {"present": present, "hidden": algorithm.hidden}
+
+    def run(self, report: Report) -> Curve:
+        """Train to the end, or from where an earlier run was; return the curve."""
+        if not self._resume():
+            self._start()
+            self.look()
+        left = self.settings.steps - int(self.model.num_timesteps)
+        if left > 0:
+            self.model.learn(left, callback=self._watch(report), reset_num_timesteps=False)
+            if self.curve.steps[-1] < self.model.num_timesteps:
+                self.look()
+        return self.curve
+
+    def policy(self) -> Policy:
+        """Return the policy as it stands, in numpy."""
+        from experiments.torch_networks import exported
+
+        weights = exported(self.model.policy, self.env.single_action_space)
+        capacity = self.env.settings.capacity
+        return Policy(self.settings.env, self.env.features, capacity, weights)
+
+    def look(self) -> None:
+        """Score the policy on the validation set and write down where the training stands."""
+        began = time.process_time()
+        policy = self.policy()
+        score = interval(self.validation.score(chooser(policy), self.settings.env))
+        better = score.mean > self.curve.best
+        self.curve.steps.append(int(self.model.num_timesteps))
+        self.curve.scores.append(score)
+        trained: dict[str, Any] = {"seed": self.seed, "validation": score.mean}
+        trained["steps"] = self.curve.steps[-1]
+        trained["settings"] = self.settings.identity()
+        if better:
+            policies.save(policy, self.folder / "best", trained)
+        policies.save(policy, self.folder / "last", trained)
+        self._save()
+        # Looking is not training.
+        self._clock += time.process_time() - began
+
+    def _start(self) -> None:
+        """Take over a checkpoint, or imitate, before the first round is played."""
+        from experiments.sb3_zip import load
+        from experiments.torch_networks import imported
+
+        self._clock = time.process_time()
+        settings = self.settings
+        if settings.start is not None:
+            begun = load(settings.start, settings.trust, self.training, settings.env)
+            if (begun.kind, begun.features.key) != (settings.env, self.env.features.key):
+                raise ConfigError(
+                    f"start: expected a {settings.env} policy of this run's features, found "
+                    f"{begun.kind} with feature set {begun.features.key}"
+                )
+            imported(self.model.policy, begun.weights)
+        elif self._teacher is not None and isinstance(settings.algorithm, OnPolicy):
+            examples = demonstrations(self.training, self._teacher, settings.env, self.seed)
+            imitate(
+                self.model.policy, examples, settings.algorithm.name == "maskable_ppo", self.seed
+            )
+        self._warm = isinstance(settings.algorithm, OnPolicy) and (
+            settings.start is not None or self._teacher is not None
+        )
+
+    def _watch(self, report: Report) -> Any:
+        from experiments.sb3_training_env import Watch
+
+        critic = 0
+        algorithm = self.settings.algorithm
+        if self._warm and isinstance(algorithm, OnPolicy):
+            critic = _CRITIC_ROLLOUTS * algorithm.num_envs * algorithm.n_steps
+        return Watch(self, report, critic)
+
+    def _save(self) -> None:
+        import torch
+
+        self.curve.seconds = time.process_time() - self._clock
+        partial = self.folder / "state.partial"
+        state = {"policy": self.model.policy.state_dict()}
+        state["optimizer"] = self.model.policy.optimizer.state_dict()
+        torch.save(state, partial)
+        partial.replace(self.folder / "state.pt")
+        write(self.folder / "curve.json", json.dumps(self.curve.to_json()))
+
+    def _resume(self) -> bool:
+        """Go on from the last look of an interrupted run; episodes begin anew."""
+        import torch
+
+        file = self.folder / "curve.json"
+        if not file.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            return False
+        try:
+            self.curve = Curve.from_json(json.loads(file.read_text(encoding="utf-8")))
+            state = torch.load(self.folder / "state.pt", weights_only=True)
+            self.model.policy.load_state_dict(state["policy"])
+            self.model.policy.optimizer.load_state_dict(state["optimizer"])
+        except (OSError, ValueError, KeyError, RuntimeError, pickle.UnpicklingError) as error:
+            raise RunError(
+                f"{self.folder}: cannot be continued ({error}); choose another out="
+            ) from error
+        self.model.num_timesteps = self.curve.steps[-1]
+        self._warm = False
+        self._clock = time.process_time() - self.curve.seconds
+        return True
+
+
+def _class_of(algorithm: OnPolicy | OffPolicy | OwnAlgorithm) -> tuple[Any, dict[str, Any]]:
+    """Return an algorithm's class and the arguments of its constructor."""
+    path = {
+        "ppo": "stable_baselines3:PPO",
+        "maskable_ppo": "sb3_contrib:MaskablePPO",
+        "dqn": "stable_baselines3:DQN",
+        "own": getattr(algorithm, "path", ""),
+    }[algorithm.name]
+    module, _, name = path.partition(":")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"algorithm: expected {path} to be there, found {error}; "
+            "pip install 'amemgym-env[train]' brings stable-baselines3"
+        ) from error
+    if isinstance(algorithm, OwnAlgorithm):
+        return kind, dict(algorithm.arguments)
+    arguments = algorithm.model_dump(exclude={"name", "num_envs", "hidden"})
+    rate = arguments["learning_rate"]
+    arguments["learning_rate"] = lambda left: rate * max(left, 0.05)
+    return kind, arguments
+
+
+def reward(model: Any) -> float:
+    """Return the mean return of late training episodes; NaN before the first has ended."""
+    ended = [info["r"] for info in (model.ep_info_buffer or ())]
+    return float(np.mean(ended)) if ended else float("nan")

@@ -1,0 +1,168 @@
+"""What a memory policy scores: every script of a set played once, on the native batch.
+
+The score of a scenario is the mean of its exams' expected accuracies, over its scripts; intervals
+resample scenarios, never exams. Differences between policies are taken scenario by scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from amemgym_env.array_episodes import Ints, Snapshot
+from amemgym_env.errors import ConfigError
+from amemgym_env.features import FeatureSet, Floats
+from amemgym_env.generation.sets import recipe
+from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.number_settings import GeneratedScenarios
+from amemgym_env.number_vector_env import BatchSnapshot, NumberVectorEnv
+from amemgym_env.pool import Pool, Scripts
+from amemgym_env.randomness import generator
+from amemgym_env.scenario import Scenario
+from amemgym_env.scoring import bootstrap
+from amemgym_env.script import Difficulty, named_difficulty
+from amemgym_env.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
+
+Which = Literal["memory", "slots"]
+Scores = npt.NDArray[np.float64]
+
+Chooser = Callable[[NumberVectorEnv, Floats], Ints]
+"""Chooses an action for each environment from the observations (N, …); some look at the truth."""
+
+KINDS: dict[Which, type[NumberVectorEnv]] = {
+    "memory": AMemGymMemoryVectorEnv,
+    "slots": AMemGymSlotsVectorEnv,
+}
+
+
+class Interval(NamedTuple):
+    """A mean over scenarios with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return `.612 [.598, .627]`."""
+        low, high = (f"{bound:+.3f}"[1:] if bound >= 0 else f"{bound:.3f}" for bound in self[1:])
+        return f"{self.mean:.3f} [{low}, {high}]"
+
+
+def interval(scores: Scores) -> Interval:
+    """Return the mean of one score (or difference) a scenario, with its interval."""
+    low, high = bootstrap(lambda rows: float(scores[rows].mean()), len(scores))
+    return Interval(float(scores.mean()), low, high)
+
+
+class Bench:
+    """A set of scenarios, each with the same number of scripts, on which policies are scored.
+
+    Args:
+        scenarios: a set's name, a path, or scenarios.
+        scripts: scripts a scenario, seeds `script_seed`, `script_seed` + 1, …
+        limit: the first scenarios only.
+        size: scripts in the pool, if it is to be refreshed; None: every script of every scenario.
+        features: what policies observe.
+
+    Raises:
+        ConfigError: a difficulty without a capacity, a wrong name.
+    """
+
+    def __init__(
+        self,
+        scenarios: str | Sequence[Scenario],
+        *,
+        difficulty: str | Difficulty = "default",
+        scripts: int = 1,
+        limit: int | None = None,
+        script_seed: int = 0,
+        size: int | None = None,
+        features: FeatureSet | None = None,
+    ) -> None:
+        found: Sequence[Scenario]
+        if not isinstance(scenarios, str):
+            found = list(scenarios)[:limit]
+        elif recipe(scenarios) is not None:
+            found = GeneratedScenarios(scenarios, limit)
+        else:
+            found = list(named_scenarios(scenarios, limit))
+        self.difficulty = named_difficulty(difficulty)
+        self.count = len(found)
+        self.scripts = scripts
+        source = Scripts(found, self.difficulty, seed=script_seed)
+        if self.difficulty.capacity is None:
+            raise ConfigError(
+                "difficulty: expected one with a bounded memory (easy, default, hard), found "
+                f"{self.difficulty.name!r}"
+            )
+        self.pool = Pool(source, size or self.count * scripts, features)
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The settings of an environment that plays the pool at its difficulty."""
+        level = self.difficulty
+        return {
+            "capacity": level.capacity,
+            "top_k": "all" if level.top_k is None else level.top_k,
+            "confusion": level.confusion,
+        }
+
+    def begin(
+        self, which: Which = "memory", rows: Ints | None = None
+    ) -> tuple[NumberVectorEnv, Floats]:
+        """Return an environment in which every row of the pool (or of `rows`) begins."""
+        chosen = np.arange(self.pool.size) if rows is None else rows
+        env = KINDS[which](len(chosen), self.pool, **self.rules)
+        return env, env.restore(start(chosen, env))
+
+    def score(self, choose: Chooser, which: Which = "memory") -> Scores:
+        """Return the accuracy of each scenario, shape (scenarios,)."""
+        accuracies = play(*self.begin(which), choose)
+        # Rows go through all scenarios with one script seed before any comes with the next.
+        whole = len(accuracies) % self.count == 0
+        rows = accuracies.reshape(-1, self.count) if whole else accuracies[None]
+        means: Scores = rows.mean(axis=0)
+        return means
+
+
+def start(rows: Ints, env: NumberVectorEnv) -> BatchSnapshot:
+    """Return the state in which each environment stands at the beginning of a row of the pool."""
+    number = len(rows)
+    zeros = np.zeros(number, np.int32)
+    slots = np.zeros(env.episodes.slots.shape, np.int32)
+    return BatchSnapshot(
+        Snapshot(np.asarray(rows, np.int64), zeros, slots, zeros),
+        np.arange(number, dtype=np.uint64),
+        np.ones(number, np.uint64),
+        np.zeros(number, np.int64),
+        np.zeros(number, np.bool_),
+        np.zeros((2, number)),
+    )
+
+
+def play(env: NumberVectorEnv, observation: Floats, choose: Chooser) -> Scores:
+    """Play the episodes under way to their ends; return the mean accuracy of each, shape (N,)."""
+    total, exams = np.zeros(env.num_envs), np.zeros(env.num_envs)
+    running = ~env.episodes.over()
+    while running.any():
+        observation, _, terminated, truncated, info = env.step(choose(env, observation))
+        if "accuracy" in info:
+            counted = info["_accuracy"] & running
+            # After `n` exams in a row the info holds their mean.
+            total[counted] += info["accuracy"][counted]
+            exams[counted] += 1
+        running &= ~(terminated | truncated)
+    return total / np.maximum(exams, 1)
+
+
+def shuffled(choose: Chooser, seed: int) -> Chooser:
+    """Return the control: each environment is played by the observation of another one."""
+    random: Any = generator("shuffled observations", seed)
+
+    def choose_blindly(env: NumberVectorEnv, observation: Floats) -> Ints:
+        return choose(env, observation[random.permutation(len(observation))])
+
+    return choose_blindly
