@@ -11,7 +11,7 @@ entry, the first of equals, and where it stands.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
-T = TypeVar("T", bound=np.generic)
+_FEW = 16
+"""Slots up to which it costs more to find out how many are in use than to go through all."""
 
 
 class Snapshot(NamedTuple):
@@ -83,6 +84,8 @@ class ArrayEpisodes:
         self.slots = slots
         self._bits = max(1, int(height - 1).bit_length())
         self._low = (1 << self._bits) - 1
+        fill = np.arange(height + 1) / self.capacity
+        self.fill = np.stack([fill, fill >= 1.0])  # (2, height + 1): share in use, whether full
         # Empty places count as written after everything else.
         self._late = (1 << int(pool.texts).bit_length()) - 1
         self.positions = np.arange(height, dtype=np.int32)[:, None]  # (slots, 1)
@@ -96,6 +99,7 @@ class ArrayEpisodes:
         self._right = pool.right_reading.reshape(-1)
         self._exam = pool.exam.reshape(-1)
         self._last_exam = pool.last_exam.reshape(-1)
+        self._exams_in_a_row = pool.exams_in_a_row
         self._twin = pool.twin.reshape(-1)
         self._twin_similarity = pool.twin_similarity.reshape(-1)
         self._asked = np.arange(pool.questions)[:, None]  # (Q, 1)
@@ -143,15 +147,18 @@ class ArrayEpisodes:
         first = written.min(axis=0)
         old_position = first & low
         held = self.count > 0
+        near_place = near_position * self.num_envs + self.columns
+        old_place = old_position * self.num_envs + self.columns
+        flat = slots.ravel()
         return Ranking(
             similarity,
             held,
             near_position,
             (best >> bits) * held,
-            self.at(slots, near_position),
+            flat.take(near_place),
             old_position,
-            self.at(similarity, old_position) * held,
-            self.at(slots, old_position),
+            similarity.ravel().take(old_place) * held,
+            flat.take(old_place),
         )
 
     def change(self, remove: Slots, overwrite: Slots, add: Bools) -> None:
@@ -173,10 +180,6 @@ class ArrayEpisodes:
         count += add
         self.text += 1
         self._ranking = None
-
-    def at(self, array: npt.NDArray[T], position: Slots) -> npt.NDArray[T]:
-        """Return the element of each column at a position, (N,); `array` has shape (slots, N)."""
-        return array.ravel().take(position * self.num_envs + self.columns)
 
     def twins(self, adding: Bools) -> Slots | None:
         """Return where the message already stands, in the banks of `adding`; -1 elsewhere.
@@ -204,10 +207,12 @@ class ArrayEpisodes:
         which = (period >= 0).nonzero()[0]
         if not which.size:
             return which, np.zeros(0), np.zeros(0)
-        last = self._last_exam.take(text[which])
         first = period[which].astype(np.int64)
         readings = self._read(which)
         total = self._expected(which, first, readings)
+        if not self._exams_in_a_row:
+            return which, total, np.ones(which.size)
+        last = self._last_exam.take(text[which])
         number = (last - first + 1).astype(np.float64)
         # Where sessions are missing, exams follow each other without a round between them.
         for step in range(1, int(number.max())):
@@ -225,7 +230,9 @@ class ArrayEpisodes:
         pool = self.pool
         number = which.size
         found = np.zeros((2, pool.depth * pool.questions * number), np.int64)
-        slots = self.slots[: int(self.count[which].max()), which]  # (C, n)
+        slots = self.slots[:, which]  # (C, n)
+        if len(slots) > _FEW:
+            slots = slots[: int(self.count[which].max())]
         pairs = self._pairs.take(slots + self.row[which], axis=0)  # (C, n, E)
         said = (pairs.ravel() >= 0).nonzero()[0]
         if said.size:

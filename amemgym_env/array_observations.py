@@ -47,8 +47,7 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     ages /= ages + _AGES
     asking = pool.asking.reshape(-1).take(episodes.text)
     values[:, 2] = pool.nearest_question.reshape(-1).take(texts[1:]) == asking
-    values[0, 3] = count / episodes.capacity
-    values[0, 4] = count >= episodes.capacity
+    values[0, 3:] = episodes.fill.take(count, axis=1)
     values[1, 3] = _total(episodes) / (some * UNIT)
     out[:, 1:, -_PLACES:] = values.transpose(2, 0, 1)
     out[:, :, pool.features.asked_column] *= out[:, :1, _KNOWN]

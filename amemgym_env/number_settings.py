@@ -147,9 +147,7 @@ class NumberSettings:
                 privileged=privileged,
             )
             given = (level, script_seed, rounds_initial, rounds_update)
-            pool = _shared_pool(
-                scenarios, limit, given, size, features, embedder, keep_scripts
-            )
+            pool = _shared_pool(scenarios, limit, given, size, features, embedder, keep_scripts)
         return cls(pool, held, held if read is None else read, float(chance), reward, steps)
 
 

@@ -264,6 +264,8 @@ class Pool:
         )
         self.scenario_ids += [""] * (rows - len(self.scenario_ids))
         self.script_seeds = np.resize(self.script_seeds, rows)
+        self.exams_in_a_row = False
+        """Whether a script has periods without a round, whose exams follow another exam."""
         self.version += 1
 
     def _write(self, row: int, table: ScriptTables) -> None:
@@ -309,6 +311,9 @@ class Pool:
         self.asking[row] = np.where(
             self.known[row] & (self.nearest_question[row] >= 0), self.nearest_question[row], -2
         )
+        if (table.last_exam != table.exam).any() and not self.exams_in_a_row:
+            self.exams_in_a_row = True
+            self.version += 1
         self.rounds[row] = table.rounds
         self.question_count[row] = questions
         self.exam_count[row] = int((table.last_exam - table.exam + 1)[table.exam >= 0].sum())
