@@ -19,7 +19,7 @@ from amemgym_env.env import AMemGymEnv
 from amemgym_env.errors import BudgetExceeded, RunError, TransportError
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.journal import Event, Journal, MemoryJournal
-from amemgym_env.play import UserModel, play
+from amemgym_env.play import AgentMaker, UserModel, made_agent, play
 from amemgym_env.prompt import BUILT_IN, Templates
 from amemgym_env.reference import reference
 from amemgym_env.results import Results, ScenarioResult, scenario_result
@@ -27,14 +27,10 @@ from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script, build
 from amemgym_env.simulated import SimulatedModel
 from amemgym_env.traces import Trace, traces
-from amemgym_env.turn import Agent
 from amemgym_env.version import VERSION
 
 DEFAULT_TOP_K = 10
 """Entries retrieved for an agent that does not say how many it wants (`top_k`; -1: all)."""
-
-MakeAgent = Callable[[Models], Agent]
-"""Makes an agent that speaks through the given models; called once a scenario."""
 
 Backends = Callable[[Script], Mapping[str, Backend]]
 """The models of one episode by role group (assistant, memory, user, judge)."""
@@ -62,7 +58,7 @@ def simulated(profile: str = "confusion_only") -> Backends:
 
 
 def evaluate(
-    make_agent: MakeAgent,
+    make_agent: AgentMaker,
     scenarios: str | Path | Sequence[Scenario] = "base",
     *,
     game: Game | None = None,
@@ -103,7 +99,7 @@ def evaluate(
 
     with ThreadPoolExecutor(max(1, workers)) as pool:
         results = list(pool.map(one, scripts))
-    probe = make_agent(Models(backends(scripts[0])))
+    probe = made_agent(make_agent, Models(backends(scripts[0])))
     return Results(
         label=str(getattr(probe, "label", type(probe).__name__)),
         memory=str(getattr(probe, "memory", "external")),
@@ -141,7 +137,7 @@ class _Run:
 
     def __init__(
         self,
-        make_agent: MakeAgent,
+        make_agent: AgentMaker,
         backends: Backends,
         templates: Templates,
         game: Game,
@@ -184,7 +180,7 @@ class _Run:
                 self.progress(script.scenario, event)
 
         models = Models(self.backends(script), self.templates, record, Recorded(earlier))
-        agent = self.make_agent(models)
+        agent = made_agent(self.make_agent, models)
         trace = self.dialogues.get(script.scenario.id)
         user = None if trace or models.backend("user").simulated else UserModel(models)
         top_k = getattr(agent, "top_k", DEFAULT_TOP_K)

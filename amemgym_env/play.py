@@ -6,6 +6,7 @@ any wrapper. Whatever the agent could not be asked is UNSCORED, never guessed.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,21 @@ from amemgym_env.turn import Agent, Answer, Entry, Phase, Turn, Value, Variable,
 Event = dict[str, Any]
 """One line of a scenario's journal."""
 
+AgentMaker = Callable[[Models], Agent] | Callable[[], Agent]
+"""A class or function that makes an agent; it is handed the models when it requires an argument."""
+
 Record = Callable[[Event], None]
+
+
+def made_agent(make_agent: AgentMaker, models: Models) -> Agent:
+    """Return a new agent, handing it the models if its maker requires an argument."""
+    required = any(
+        parameter.default is parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+        for parameter in inspect.signature(make_agent).parameters.values()
+    )
+    make: Callable[..., Agent] = make_agent
+    return make(models) if required else make()
 
 
 def play(

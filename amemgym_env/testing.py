@@ -15,7 +15,6 @@ what it could not check, and why.
 from __future__ import annotations
 
 import copy
-import inspect
 import json
 import os
 import pickle
@@ -32,12 +31,11 @@ from amemgym_env.backend import Backend, Call, Completion, Models, Usage
 from amemgym_env.env import AMemGymEnv
 from amemgym_env.episode import Episode
 from amemgym_env.evaluation import simulated
+from amemgym_env.play import AgentMaker, made_agent
 from amemgym_env.prompt import BUILT_IN
 from amemgym_env.prompts import AssistantReply, Context
 from amemgym_env.scenario import Scenario
 from amemgym_env.turn import Agent, Answer, Operation, Phase, Value
-
-AgentMaker = Callable[[Models], Agent] | Callable[[], Agent]
 
 
 class Report(NamedTuple):
@@ -140,7 +138,7 @@ def check_agent(
         "the state is JSON without secrets",
     ]
     not_checked = []
-    top_k = getattr(_called(make_agent, Models({})), "top_k", top_k)
+    top_k = getattr(made_agent(make_agent, Models({})), "top_k", top_k)
     env = AMemGymEnv(scenarios, diagnosis=True, top_k="all" if top_k < 0 else top_k)
     external = False
     for scenario in env.scenarios:
@@ -199,23 +197,12 @@ def _play(make_agent: AgentMaker, env: AMemGymEnv, scenario: str, fork_at: int |
 
 
 def _made(make_agent: AgentMaker, episode: Episode) -> Agent:
-    agent = _called(make_agent, Models(simulated()(episode.script)))
+    agent = made_agent(make_agent, Models(simulated()(episode.script)))
     assert isinstance(agent, Agent), (
         f"expected the methods of turn.Agent, found {type(agent).__name__} with "
         f"{[name for name in dir(agent) if not name.startswith('_')]}"
     )
     return agent
-
-
-def _called(make_agent: AgentMaker, models: Models) -> Agent:
-    parameters = inspect.signature(make_agent).parameters.values()
-    required = any(
-        parameter.default is parameter.empty
-        and parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-        for parameter in parameters
-    )
-    make: Callable[..., Agent] = make_agent
-    return make(models) if required else make()
 
 
 def _talk(agent: Agent, env: AMemGymEnv) -> dict[str, Any]:

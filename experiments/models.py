@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import agents
-from amemgym_env.backend import Backend, Models
+from amemgym_env.backend import Backend
 from amemgym_env.errors import ConfigError
-from amemgym_env.evaluation import Backends, MakeAgent
+from amemgym_env.evaluation import Backends
+from amemgym_env.play import AgentMaker
 from amemgym_env.script import Script
 from amemgym_env.simulated import SimulatedModel, named_profile
-from amemgym_env.turn import Agent
 from experiments.settings import (
     AgentSettings,
     AWIAgent,
@@ -22,12 +21,13 @@ from experiments.settings import (
     LitellmBackend,
     NativeAgent,
     OwnAgent,
+    PolicyAgent,
     RoleSettings,
     SimulatedBackend,
 )
 
 
-def agent_maker(settings: AgentSettings) -> MakeAgent:
+def agent_maker(settings: AgentSettings) -> AgentMaker:
     """Return what makes the agent that settings describe.
 
     Raises:
@@ -40,10 +40,20 @@ def agent_maker(settings: AgentSettings) -> MakeAgent:
     if isinstance(settings, IndexAgent):
         kind = {"rag": agents.RAG, "awe": agents.AWE}[settings.name]
         return lambda models: kind(models, settings.freq, settings.ns, settings.top_k)
+    if isinstance(settings, PolicyAgent):
+        return _policy_agent(settings)
     return _own_agent(settings)
 
 
-def _own_agent(settings: OwnAgent) -> MakeAgent:
+def _policy_agent(settings: PolicyAgent) -> AgentMaker:
+    from experiments.sb3_zip import load
+
+    policy = load(settings.checkpoint, settings.trust)
+    PolicyWriter(policy)  # one that observes hidden things is refused before anything is played
+    return lambda models: agents.PolicyAgent(models, policy, settings.ns, settings.top_k)
+
+
+def _own_agent(settings: OwnAgent) -> AgentMaker:
     module, _, name = settings.path.partition(":")
     if "" not in sys.path:
         sys.path.insert(0, "")
@@ -68,13 +78,8 @@ def _own_agent(settings: OwnAgent) -> MakeAgent:
     ]
     if missing:
         raise ConfigError(f"agent {settings.path!r}: expected the methods {missing}, found none")
-    takes_models = len(inspect.signature(found).parameters) > 0
-
-    def make(models: Models) -> Agent:
-        made: Agent = found(models) if takes_models else found()
-        return made
-
-    return make
+    maker: AgentMaker = found
+    return maker
 
 
 def backends(
