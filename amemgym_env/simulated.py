@@ -180,6 +180,8 @@ class SimulatedModel(Backend):
         )
         for place, found in recognised:
             for variable, value in self._understood(found):
+                if self._overlooked(variable, value, len(shown), twice=mechanism == "state"):
+                    continue  # an older mention may still stand
                 got = Learned(value, place)
                 if found.speaker == "assistant" and not self._believed(variable, value):
                     hearsay[variable] = got
@@ -195,16 +197,14 @@ class SimulatedModel(Backend):
                 key = ("stale", mechanism, variable, old.value, got.value)
                 if self._uniform(*key) < self.weaknesses.stale:
                     got = old
-            behind = len(shown) - 1 - got.place
-            if not self._overlooked(variable, got.value, behind, twice=mechanism == "state"):
-                learned[variable] = got
+            learned[variable] = got
         return learned
 
-    def _overlooked(self, variable: str, value: str, behind: int, *, twice: bool) -> bool:
-        """Whether a value with so much behind it is overlooked; `twice`: it is asked for by name."""
+    def _overlooked(self, variable: str, value: str, amount: int, *, twice: bool) -> bool:
+        """Whether a value is overlooked among so much; `twice`: it is asked for by name."""
         if self.weaknesses.dilution == 0.0:
             return False
-        rate = 1.0 - math.exp(-self.weaknesses.dilution * behind / 100)
+        rate = 1.0 - math.exp(-self.weaknesses.dilution * amount / 100)
         if self._uniform("dilution", variable, value) >= rate:
             return False
         return not twice or self._uniform("dilution by name", variable, value) < rate
