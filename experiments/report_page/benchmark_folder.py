@@ -103,7 +103,7 @@ def _user(folder: Path, informed: Informed | None) -> tuple[ScenarioResult, int]
         probes = parsed(folder / DIAGNOSIS, Probes)
         if [len(row) for row in probes] != [width] * len(cells):
             raise RunError(f"{folder / DIAGNOSIS}: its shape is not that of {OVERALL}")
-    scenario = _scenario(folder.name, queries, cells, probes, rows)
+    scenario = _scenario(folder, queries, cells, probes, rows)
     chosen = np.array([[_choice(cell, scenario, q) for q, cell in enumerate(r)] for r in cells])
     right = np.array(scenario.right_choices)
     asked = np.where(chosen == UNSCORED, np.nan, (chosen == right) & (chosen >= 0))
@@ -147,7 +147,7 @@ def _rows(
 
 
 def _scenario(
-    name: str,
+    folder: Path,
     queries: list[str],
     cells: Overall,
     probes: Probes | None,
@@ -159,7 +159,10 @@ def _scenario(
     for question, row in enumerate(rows or []):
         for informed in row:
             if informed is None:
-                raise RunError(f"{UTILIZATION}: question {question} of {name!r} is unfinished")
+                raise RunError(
+                    f"{folder}: {UTILIZATION}: question {question} is unfinished; the command that "
+                    "began it continues it"
+                )
             choices[question][tuple(informed.answer_state)] = informed.answer_choice
     for line in cells:
         for question, cell in enumerate(line):
@@ -179,7 +182,7 @@ def _scenario(
         for question, cell in enumerate(line):
             if cell is not None:
                 if len(cell.answer_state) != len(variables[question]):
-                    raise RunError(f"{name}/{OVERALL}: question {question}: states differ in size")
+                    raise RunError(f"{folder}: question {question}: states differ in size")
                 state |= dict(zip(variables[question], cell.answer_state, strict=True))
         states.append(state)
     schema: dict[str, list[str]] = {}
@@ -189,7 +192,7 @@ def _scenario(
                 if value not in schema.setdefault(variable, []):
                     schema[variable].append(value)
     return Scenario(
-        id=name,
+        id=folder.name,
         start_time="",
         user_profile={},
         state_schema=schema,

@@ -6,18 +6,18 @@ A folder that cannot be read gives one message and never keeps the others from b
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from amemgym_env.errors import InputError, RunError
+from amemgym_env.evaluation import Game, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.results import ScenarioResult
-from amemgym_env.scenario import Scenario
-from amemgym_env.script import Script, build
+from amemgym_env.script import Script
 from experiments.report_page import benchmark_folder
 
 Score = Annotated[float, Field(allow_inf_nan=False)] | None
@@ -58,6 +58,46 @@ class ResultsFile(BaseModel):
     stopped: str | None = None
 
 
+class CurveFile(BaseModel):
+    """A training's `curve.json`: measures over steps, null where one was not taken."""
+
+    x: list[float] = Field(min_length=1)
+    y: dict[str, list[Score]]
+
+    @model_validator(mode="after")
+    def _as_long(self) -> CurveFile:
+        if any(len(values) != len(self.x) for values in self.y.values()):
+            raise ValueError(f"expected {len(self.x)} values of each measure, as x has")
+        return self
+
+
+class Generation(BaseModel):
+    """One policy of an evolution."""
+
+    id: str
+    parent: str | None = None
+    label: str | None = None
+    score: Score = None
+    text: str | None = None
+
+
+class LineageFile(BaseModel):
+    """An evolution's `lineage.json`: policies, each with the one that it came from."""
+
+    generations: list[Generation]
+
+    @model_validator(mode="after")
+    def _descends(self) -> LineageFile:
+        known: set[str] = set()
+        for one in self.generations:
+            if one.id in known or (one.parent is not None and one.parent not in known):
+                raise ValueError(
+                    f"generation {one.id!r}: its id is not new, or no parent is before"
+                )
+            known.add(one.id)
+        return self
+
+
 @dataclass
 class Run:
     """One run as the page shows it."""
@@ -67,8 +107,8 @@ class Run:
     origin: Literal["amemgym_env", "benchmark"] = "amemgym_env"
     name: str = ""
     """Its name on the page, unlike all others."""
-    curve: Mapping[str, Any] | None = None
-    lineage: Mapping[str, Any] | None = None
+    curve: CurveFile | None = None
+    lineage: LineageFile | None = None
     results: dict[str, ScenarioResult] = field(default_factory=dict)
     """What the journals say, by scenario id; filled while the inspection is made."""
     notes: list[str] = field(default_factory=list)
@@ -142,27 +182,34 @@ def _run(path: Path) -> Run:
     if not file.exists() and benchmark_folder.is_one(path):
         document, notes = benchmark_folder.read(path)
         return Run(path, _checked(document, path), "benchmark", notes=notes)
-    document = read_json(file)
-    run = Run(path, _checked(document, file))
-    for name in ("curve", "lineage"):
-        extra = path / f"{name}.json"
-        if extra.exists():
-            setattr(run, name, read_json(extra))
+    run = Run(path, _checked(read_json(file), file))
+    curve, lineage = path / "curve.json", path / "lineage.json"
+    if curve.exists():
+        run.curve = _model(CurveFile, read_json(curve), curve)
+    if lineage.exists():
+        run.lineage = _model(LineageFile, read_json(lineage), lineage)
     return run
 
 
-def _checked(document: object, file: Path) -> ResultsFile:
+T = TypeVar("T", bound=BaseModel)
+
+
+def _model(model: type[T], content: object, file: Path) -> T:
     try:
-        found = ResultsFile.model_validate(document)
+        return model.model_validate(content)
     except ValidationError as error:
         lines = [
             f"{'.'.join(map(str, line['loc'])) or 'file'}: {line['msg']}"
             for line in error.errors()[:3]
         ]
         raise RunError(
-            f"{file}: expected the results of an evaluation, found something else: "
+            f"{file}: expected what a run of this project writes, found another shape: "
             + "; ".join(lines)
         ) from error
+
+
+def _checked(document: object, file: Path) -> ResultsFile:
+    found = _model(ResultsFile, document, file)
     for key in ("accuracy", "upper_bound_accuracy", "failure"):
         cells = getattr(found, key)
         if list(cells) != found.scenarios:
@@ -236,16 +283,6 @@ def scripts(run: Run, override: str | None = None) -> dict[str, Script]:
     if missing:
         raise RunError(f"{source} does not hold scenario {sorted(missing)[0]!r}")
     wanted = set(run.document.scenarios)
-    return {item.id: _script(item, settings, chosen) for item in chosen if item.id in wanted}
-
-
-def _script(scenario: Scenario, settings: Mapping[str, Any], others: Sequence[Scenario]) -> Script:
-    return build(
-        scenario,
-        settings.get("difficulty", "none"),
-        settings.get("seed", 0),
-        rounds_initial=settings.get("rounds_initial", 1),
-        rounds_update=settings.get("rounds_update", 2),
-        shuffle_choices=settings.get("shuffle_choices", True),
-        others=others,
-    )
+    known = {part.name: settings[part.name] for part in fields(Game) if part.name in settings}
+    game = Game(**known)
+    return {item.id: script_of(item, game, chosen) for item in chosen if item.id in wanted}

@@ -52,6 +52,7 @@ def scenario_records(
             continue
         for script in found.values():
             played.setdefault(script.key, (script, []))[1].append(run)
+    failed: dict[tuple[str, str], list[str]] = {}
     ids = [script.scenario.id for script, _ in played.values()]
     for key, (script, players) in played.items():
         plays = {}
@@ -59,10 +60,13 @@ def scenario_records(
             try:
                 plays[run.name] = _play(run, script)
             except (InputError, KeyError, TypeError, ValueError, IndexError) as error:
-                warnings.append(f"{run.name}: scenario {script.scenario.id!r}: {_reason(error)}")
+                failed.setdefault((run.name, _reason(error)), []).append(script.scenario.id)
         if plays:
             many = ids.count(script.scenario.id) > 1
             yield _record(script, plays, key if many else None)
+    for (run_name, reason), names in failed.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        warnings.append(f"{run_name}: scenario {names[0]!r}{more} not in the inspector: {reason}")
 
 
 def _play(run: Run, script: Script) -> Record:

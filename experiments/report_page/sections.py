@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from experiments.report_page import charts, page_tables
 from experiments.report_page.charts import Dot
 from experiments.report_page.measures import Measures, Series
 from experiments.report_page.page_tables import Table
-from experiments.report_page.runs import Run
+from experiments.report_page.runs import Generation, Run
 
 Measured = Sequence[tuple[Run, Measures]]
 
@@ -170,7 +170,8 @@ def _curves(measured: Measured) -> Section | None:
     for run, _ in measured:
         if run.curve is None:
             continue
-        x, rows = run.curve["x"], run.curve["y"]
+        x = run.curve.x
+        rows = {name: [_nan(v) for v in values] for name, values in run.curve.y.items()}
         pictures[run.name] = charts.curve(run.name, x, rows)
         cells = [
             [page_tables.Cell(f"{x[i]:g}", x[i]), *(page_tables.score(v[i]) for v in rows.values())]
@@ -187,23 +188,21 @@ def _lineages(measured: Measured) -> Section | None:
     body = ""
     for run, _ in measured:
         if run.lineage is not None:
-            nodes = run.lineage["generations"]
-            body += f"<h3>{escape(run.name)}</h3>{_descent(nodes, None)}"
+            body += f"<h3>{escape(run.name)}</h3>{_descent(run.lineage.generations, None)}"
     return Section("lineages", "Evolution", body, {}) if body else None
 
 
-def _descent(nodes: Sequence[Mapping[str, Any]], parent: str | None) -> str:
+def _descent(nodes: Sequence[Generation], parent: str | None) -> str:
     """Return what descends from a node as nested lists."""
     items = ""
     for node in nodes:
-        if node.get("parent") == parent:
-            value = page_tables.score(node.get("score")).shown
-            label = escape(str(node.get("label", node["id"])))
-            text = node.get("text")
-            shown = f"<details><summary>its text</summary><pre>{escape(str(text))}</pre></details>"
-            items += (
-                f"<li>{label}: {value}{shown if text else ''}{_descent(nodes, node['id'])}</li>"
+        if node.parent == parent:
+            label, value = escape(node.label or node.id), page_tables.score(node.score).shown
+            text = escape(node.text or "")
+            shown = (
+                f"<details><summary>its text</summary><pre>{text}</pre></details>" if text else ""
             )
+            items += f"<li>{label}: {value}{shown}{_descent(nodes, node.id)}</li>"
     return f'<ul class="lineage">{items}</ul>' if items else ""
 
 

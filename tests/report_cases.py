@@ -1,0 +1,103 @@
+"""Run folders for the tests of the report, and what its pages hold."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from experiments.evaluate import run
+from experiments.settings import CONF, EvaluateSettings, checked
+
+
+def run_folder(out: Path, *words: str) -> Path:
+    """Play an evaluation into a folder, as the job does."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        composed = OmegaConf.to_container(compose("evaluate", overrides=[*words, f"out={out}"]))
+    run(checked(EvaluateSettings, composed), quiet=True)  # type: ignore[arg-type]
+    return out
+
+
+def results(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "results.json").read_text("utf-8"))
+    return document
+
+
+class PageReader(HTMLParser):
+    """Reads a page: its tables as rows of texts, its JSON scripts by id, and all its tags."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self.scripts: dict[str, str] = {}
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self._rows: list[list[str]] | None = None
+        self._cell = False
+        self._script: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self.tags.append((tag, given))
+        if tag == "table" and given.get("data-copy"):
+            self._rows = self.tables.setdefault(str(given["data-copy"]), [])
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+        elif tag in ("td", "th") and self._rows is not None:
+            self._rows[-1].append("")
+            self._cell = True
+        elif tag == "script":
+            self._script = given.get("id") or "code"
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "table":
+            self._rows = None
+        elif tag in ("td", "th"):
+            self._cell = False
+        elif tag == "script":
+            self._script = None
+
+    def handle_data(self, data: str) -> None:
+        if self._script is not None:
+            self.scripts[self._script] = self.scripts.get(self._script, "") + data
+        elif self._cell and self._rows is not None:
+            self._rows[-1][-1] += data
+
+
+def read_page(path: Path) -> PageReader:
+    reader = PageReader()
+    reader.feed(path.read_text("utf-8"))
+    reader.close()
+    return reader
+
+
+HOSTILE = "</script><img src=x onerror=\"document.title='hit'\"><!--"
+
+
+@cache
+def hostile_items() -> str:
+    """Return the tiny scenarios as JSON, with markup in names, utterances, values and questions."""
+    from importlib import resources
+
+    text = resources.files("amemgym_env").joinpath("sets", "tiny.json").read_text("utf-8")
+    items = json.loads(text)
+    first = items[0]
+    variable, values = next(iter(first["state_schema"].items()))
+    swapped = json.dumps(first).replace(json.dumps(values[0]), json.dumps(values[0] + HOSTILE))
+    swapped = swapped.replace(json.dumps(variable), json.dumps(variable + HOSTILE))
+    item = json.loads(swapped)
+    item["id"] += HOSTILE
+    item["user_profile"]["name"] = HOSTILE
+    item["user_profile"]["formatted_str"] += HOSTILE
+    for question in item["qas"]:
+        question["query"] += HOSTILE
+        for choice in question["answer_choices"]:
+            choice["answer"] += HOSTILE
+    for period in item["periods"]:
+        for session in period["sessions"]:
+            session["query"] += HOSTILE
+    return json.dumps([item])

@@ -1,0 +1,395 @@
+"""The report's page: its numbers, its inspector's letters, hostile texts, and broken folders."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amemgym_env.journal import FileJournal
+from amemgym_env.results import scenario_result
+from amemgym_env.scenario_files import slug
+from experiments.report import main
+from experiments.report_page import command, inspection, runs
+from experiments.report_page.evidence import traces
+from experiments.report_page.page import HERE, in_script
+from experiments.report_page.step_log import step_log
+from experiments.tables import number
+from tests.report_cases import HOSTILE, hostile_items, read_page, results, run_folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("runs")
+    return {
+        agent: run_folder(root / agent, "scenarios=base", "limit=2", f"agent={agent}")
+        for agent in ("awe", "rag")
+    }
+
+
+@pytest.fixture(scope="module")
+def page(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    assert main([*map(str, folders.values()), "--out", str(out), "--pictures"]) == 0
+    return out
+
+
+def test_the_numbers_of_the_page_are_those_of_results_json(
+    folders: dict[str, Path], page: Path
+) -> None:
+    reader = read_page(page)
+    shown = {
+        run["folder"]: run["results"] for run in json.loads(reader.scripts["report-data"])["runs"]
+    }
+    board = {row[0]: row for row in reader.tables["Leaderboard"]}
+    header = reader.tables["Leaderboard"][0]
+    for name, folder in folders.items():
+        truth = results(folder)
+        for key, value in shown[name].items():
+            assert value == truth[key], key
+        row = dict(zip(header, board[truth["label"]], strict=True))
+        assert row["overall"] == number(truth["overall"])
+        assert row["memory"] == number(truth["memory_score"])
+        for column, kind in (("write", "write"), ("read", "read"), ("util.", "utilization")):
+            assert row[column] == number(truth["failures"][kind])
+        assert "simulated" in row["model"]
+    for floor, value in truth["floors"].items():
+        assert board[floor.replace("_", " ")][1] == number(value)
+
+
+def test_periods_and_failures_add_up_to_results_json(folders: dict[str, Path], page: Path) -> None:
+    reader = read_page(page)
+    accuracy = {row[0]: row[1:] for row in reader.tables["Accuracy by period"][1:]}
+    memory = {row[0]: row[1:] for row in reader.tables["Memory score by period"][1:]}
+    for folder in folders.values():
+        truth = results(folder)
+        for period, shown in enumerate(accuracy[truth["label"]]):
+            cells = [cell for rows in truth["accuracy"].values() for cell in rows[period]]
+            assert shown == number(sum(cells) / len(cells))
+            missed = [
+                float(row[period + 2] or 0)
+                for row in reader.tables["Failures by period"]
+                if row[0] == truth["label"]
+            ]
+            assert sum(missed) == pytest.approx(1 - sum(cells) / len(cells), abs=2e-3)
+        assert memory[truth["label"]] == [number(v) for v in truth["memory_score_by_period"]]
+
+
+def test_letters_of_the_grid_agree_with_the_failures_of_the_results(
+    folders: dict[str, Path],
+) -> None:
+    seen = set()
+    for folder in folders.values():
+        (run,), _ = runs.load([folder])
+        for name, script in runs.scripts(run).items():
+            events = FileJournal(folder / "journals" / f"{slug(name)}.jsonl").read()
+            result = scenario_result(script, events)
+            probes = step_log(events).probes
+            for period, row in enumerate(result.diagnosis.failure):
+                for question, failure in enumerate(row):
+                    letters = {
+                        inspection.letter(
+                            inspection.named(script, probes, period, question, variable),
+                            inspection.named(
+                                script,
+                                probes,
+                                inspection.write_positions(script.scenario)[variable][period],
+                                question,
+                                variable,
+                            ),
+                            failure == "utilization",
+                        )
+                        for variable in script.scenario.qas[question].variables
+                    }
+                    if failure is not None:
+                        worst = next(letter for letter in "WRU" if letter in letters)
+                        assert worst == {"write": "W", "read": "R", "utilization": "U"}[failure]
+                    seen.add(failure)
+            grid = "".join(inspection.cells(script, result, probes))
+            assert len(grid) == len(script.scenario.variables) * len(script.scenario.periods)
+    assert {"write", "utilization", None} <= seen
+
+
+def test_the_record_of_a_scenario_holds_what_the_journal_says(
+    folders: dict[str, Path], page: Path
+) -> None:
+    record = json.loads(read_page(page).scripts["scenario-0"])
+    truth, play = record["truth"], record["plays"]["awe-2-4-30"]
+    journal = folders["awe"] / "journals" / f"{slug(truth['id'])}.jsonl"
+    turns = [event for event in FileJournal(journal).read() if event["event"] == "turn"]
+    assert [event["reply"] for event in turns] == play["replies"]
+    assert [event["operations"] for event in turns] == play["operations"]
+    assert [event["message"] for event in turns] == [turn[5] for turn in truth["turns"]]
+    written = 0
+    for key, likely in play["traces"].items():
+        variable, begin = map(int, key.split("."))
+        turn, number_there, reason, _ = likely[0]
+        text = play["operations"][turn][number_there][2]
+        assert reason == "names the value"
+        value = truth["states"][begin][variable]
+        assert set(value.split("_")) <= set(re.findall(r"\w+", text.replace("_", " ")))
+        written += 1
+    assert written > 20
+
+
+def test_likely_writers_are_ordered_by_how_sure_they_are() -> None:
+    said = ["Every morning begins with a pot of green tea here."]
+    operations = [
+        (3, 0, "walking pace: slow"),
+        (4, 0, "begins every morning with a pot of tea"),
+        (5, 0, "morning drink: green tea"),
+        (6, 1, "user: Every morning begins with a pot of green tea here."),
+        (7, 0, "morning drink: black coffee"),
+    ]
+    found = traces("morning_drink", "green_tea", said, operations)
+    assert [(t.turn, t.reason) for t in found] == [
+        (6, "word for word"),
+        (5, "names the value"),
+        (4, "shares words"),
+    ]
+
+
+def test_calls_before_a_resume_count_once_and_where_they_were_made() -> None:
+    def call(key: str | None, tokens: int) -> dict[str, Any]:
+        usage = {"calls": 1, "prompt_tokens": tokens}
+        return {"event": "call", "role": "assistant", "key": key, "usage": usage, "retries": None}
+
+    turn = {"event": "turn", "period": 0, "session": 0, "round": 0}
+    start = {"event": "start", "script": "s"}
+    events = [start, call("a", 5), call(None, 7), turn, start, call("b", 3), call(None, 1), turn]
+    log = step_log(events)
+    assert log.turns == [turn]
+    assert log.costs[("turn", 0, 0, 0)].prompt_tokens == 9
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    (tmp_path / "hostile.json").write_text(hostile_items(), "utf-8")
+    folder = run_folder(tmp_path / "run", f"scenarios={tmp_path / 'hostile.json'}")
+    assert main([str(folder)]) == 0
+    html = (folder / "report.html").read_text("utf-8")
+    assert "<img" not in html
+    reader = read_page(folder / "report.html")
+    assert {tag for tag, _ in reader.tags} & {"img", "iframe", "object", "embed"} == set()
+    assert not [name for _, given in reader.tags for name in given if name.startswith("on")]
+    record = json.loads(reader.scripts["scenario-0"])
+    assert record["truth"]["questions"][0]["text"].endswith(HOSTILE)
+
+
+def test_in_script_is_json_of_the_same_value() -> None:
+    value = [HOSTILE, "<!--", "\u2028", "]]>", "&amp;"]
+    text = in_script(json.dumps(value, ensure_ascii=False))
+    assert json.loads(text) == value
+    assert "<" not in text
+
+
+def test_many_scenarios_lie_beside_the_page(
+    folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = command.build
+    monkeypatch.setattr(command, "build", lambda *given: real(*given, most_inline=1))
+    out = tmp_path / "out" / "big.html"
+    assert main([str(folders["awe"]), "--out", str(out)]) == 0
+    reader = read_page(out)
+    entries = json.loads(reader.scripts["report-data"])["scenarios"]
+    assert [entry["file"] for entry in entries] == [f"big_data/{e['key']}.js" for e in entries]
+    for entry in entries:
+        text = (out.parent / entry["file"]).read_text("utf-8").strip()
+        key, content = re.fullmatch(r'amemgymRecord\("(.+?)", (\{.*\})\);', text).groups()  # type: ignore[union-attr]
+        assert key == entry["key"]
+        assert json.loads(content)["truth"]["id"] in results(folders["awe"])["scenarios"]
+    assert "scenario-0" not in reader.scripts
+
+
+def test_pictures_are_files_that_stand_alone(page: Path) -> None:
+    pictures = sorted((page.parent / "report_pictures").glob("*.svg"))
+    assert {"overall.svg", "accuracy_heat_map.svg", "cost.svg"} <= {path.name for path in pictures}
+    for path in pictures:
+        text = path.read_text("utf-8")
+        assert text.startswith("<svg")
+        assert "<style>" in text
+        assert "backdrop" in text
+
+
+def test_equal_labels_are_told_apart_and_modes_compared(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    off = shutil.copytree(folders["awe"], tmp_path / "off")
+    document = results(off) | {"mode": "off_policy", "memory_score": 0.5}
+    (off / "results.json").write_text(json.dumps(document))
+    out = tmp_path / "report.html"
+    assert main([str(folders["awe"]), str(off), "--out", str(out)]) == 0
+    table = read_page(out).tables["Memory score on- and off-policy"]
+    truth = results(folders["awe"])["memory_score"]
+    assert table[1][:4] == ["awe-2-4-30", number(truth), ".500", number(0.5 - truth)]
+    twin = shutil.copytree(folders["awe"], tmp_path / "twin")
+    found, _ = runs.load([folders["awe"], twin])
+    assert [run.name for run in found] == ["awe-2-4-30 (awe)", "awe-2-4-30 (twin)"]
+
+
+def test_curves_and_lineages_are_shown_where_a_run_has_them(
+    folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(folders["awe"], tmp_path / "trained")
+    curve = {"x": [0, 1000, 2000], "y": {"reward": [0.2, 0.4, None], "validation": [0.1, 0.3, 0.6]}}
+    (run / "curve.json").write_text(json.dumps(curve))
+    generations = [
+        {"id": "a", "label": "first", "score": 0.2, "text": "types <b>"},
+        {"id": "b", "parent": "a", "score": 0.4},
+    ]
+    (run / "lineage.json").write_text(json.dumps({"generations": generations}))
+    assert main([str(run)]) == 0
+    table = read_page(run / "report.html").tables["Learning curve of awe-2-4-30"]
+    assert table[3] == ["2000", "-", ".600"]
+    html = (run / "report.html").read_text("utf-8")
+    assert "types &lt;b&gt;" in html
+    (run / "curve.json").write_text('{"x": [1], "y": {"reward": [1, 2]}}')
+    assert main([str(run)]) == 2
+    assert "expected 1 values of each measure" in capsys.readouterr().err
+
+
+def damage_results(folder: Path) -> None:
+    file = folder / "results.json"
+    file.write_text(file.read_text("utf-8")[:500], "utf-8")
+
+
+def remove_results(folder: Path) -> None:
+    (folder / "results.json").unlink()
+
+
+def make_foreign(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "results.json").write_text('{"accuracy": 0.9, "label": "mine"}')
+
+
+def mix_cells(folder: Path) -> None:
+    document = results(folder)
+    document["scenarios"] = document["scenarios"][:1]
+    (folder / "results.json").write_text(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (damage_results, "found a damaged file"),
+        (remove_results, "a run that has not ended"),
+        (make_foreign, "expected what a run of this project writes"),
+        (mix_cells, "mixed from several runs"),
+        (shutil.rmtree, "found nothing there"),
+    ],
+)
+def test_a_broken_run_gets_a_message_and_the_others_a_report(
+    break_it: Any,
+    message: str,
+    folders: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    broken = shutil.copytree(folders["rag"], tmp_path / "broken")
+    break_it(broken)
+    assert main([str(broken)]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert "Traceback" not in told
+    out = tmp_path / "report.html"
+    assert main([str(broken), str(folders["awe"]), "--out", str(out)]) == 0
+    assert message in capsys.readouterr().err
+    html = out.read_text("utf-8")
+    assert "awe-2-4-30" in html
+    assert "broken" in html
+    assert str(tmp_path) not in html
+
+
+def tear_journal(journal: Path, _: Path) -> None:
+    lines = journal.read_text("utf-8").splitlines(keepends=True)
+    lines[3] = lines[3][:20] + "\n"
+    journal.write_text("".join(lines), "utf-8")
+
+
+def cut_journal(journal: Path, _: Path) -> None:
+    data = journal.read_bytes()
+    journal.write_bytes(data[: len(data) // 2])
+
+
+def swap_journal(journal: Path, other: Path) -> None:
+    journal.write_bytes(
+        next(p for p in sorted(other.iterdir()) if p.name != journal.name).read_bytes()
+    )
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (tear_journal, "damaged line"),
+        (cut_journal, "does not give the scores of results.json"),
+        (swap_journal, "of another script"),
+        (lambda journal, _: journal.unlink(), "journal is missing"),
+        (lambda journal, _: journal.write_text('{"event": "turn"}\n'), "journal is empty"),
+    ],
+)
+def test_a_broken_journal_costs_its_scenario_alone(
+    break_it: Any,
+    message: str,
+    folders: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = shutil.copytree(folders["awe"], tmp_path / "run")
+    journals = sorted((run / "journals").iterdir())
+    break_it(journals[0], run / "journals")
+    assert main([str(run)]) == 0
+    assert message in capsys.readouterr().err
+    reader = read_page(run / "report.html")
+    assert len(json.loads(reader.scripts["report-data"])["scenarios"]) == 1
+    assert reader.tables["Leaderboard"][1][1] == number(results(run)["overall"])
+
+
+def test_scenarios_that_are_gone_leave_the_scores(
+    folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(folders["awe"], tmp_path / "run")
+    document = results(run)
+    document["settings"]["scenarios"] = "gone.json"
+    (run / "results.json").write_text(json.dumps(document))
+    assert main([str(run)]) == 0
+    assert "--scenarios names the set" in capsys.readouterr().err
+    assert json.loads(read_page(run / "report.html").scripts["report-data"])["scenarios"] == []
+    assert main([str(run), "--scenarios", "base"]) == 0
+    assert len(json.loads(read_page(run / "report.html").scripts["report-data"])["scenarios"]) == 2
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_colours_of_charts_stand_out(theme: int) -> None:
+    text = (HERE / "charts.css").read_text("utf-8")
+    pairs = re.findall(r"--(\w+): light-dark\((#\w{6}), (#\w{6})\)", text)
+    color = {name: both[theme] for name, *both in pairs}
+    for name in ("ink", "quiet"):
+        assert contrast(color[name], color["surface"]) >= 4.5, name
+    for name in ("s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "write", "used", "unknown"):
+        assert contrast(color[name], color["surface"]) >= 3, name
+    rules = re.findall(r"^(\.t\d.*?) \{ fill: (.*?); \}", text, re.MULTILINE)
+    for step in range(7):
+        inks = next(fill for names, fill in rules if f".t{step}" in names)
+        ink = re.findall(r"#\w{6}", inks * 2)[theme]
+        assert contrast(ink, color[f"h{step}"]) >= 4.5, step
+
+
+def test_files_of_the_page_are_short() -> None:
+    for path in HERE.iterdir():
+        if path.is_file():
+            assert len(path.read_text("utf-8").splitlines()) <= 300, path.name
