@@ -1,0 +1,91 @@
+"""A finished run as something to work on: its settings, scripts, journals, agent and models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from amemgym_env.backend import Models, Recorded
+from amemgym_env.errors import ConfigError, RunError
+from amemgym_env.evaluation import DEFAULT_TOP_K, Game, script_of
+from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.journal import Event, FileJournal
+from amemgym_env.play import made_agent
+from amemgym_env.scenario_files import slug
+from amemgym_env.script import Script
+from amemgym_env.turn import Agent
+from experiments.models import agent_maker, backends
+from experiments.settings import EvaluateSettings, checked
+
+_NOT_SETTINGS = ("scenarios_hash", "traces_hash")
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run's folder with what it was played with."""
+
+    path: Path
+    settings: EvaluateSettings
+    scripts: tuple[Script, ...]
+
+    @classmethod
+    def open(cls, path: str) -> RecordedRun:
+        """Return the run that a folder holds.
+
+        Raises:
+            RunError: there is none, or its scenarios are not there any more.
+        """
+        folder = Path(path)
+        try:
+            stored: dict[str, Any] = json.loads((folder / "config.yaml").read_text("utf-8"))
+            places = {"out": None, "resume": True, "workers": None}
+            wanted = {key: value for key, value in stored.items() if key not in _NOT_SETTINGS}
+            settings = checked(EvaluateSettings, {**wanted, **places})
+        except (OSError, ValueError, AttributeError, ConfigError) as error:
+            raise RunError(
+                f"{path}: expected the folder of an evaluation, found none ({error})"
+            ) from error
+        chosen = list(named_scenarios(settings.scenarios, settings.limit))
+        game = game_of(settings)
+        return cls(folder, settings, tuple(script_of(item, game, chosen) for item in chosen))
+
+    def events(self, script: Script) -> list[Event]:
+        """Return everything that a scenario's journal holds."""
+        return FileJournal(self.path / "journals" / f"{slug(script.scenario.id)}.jsonl").read()
+
+    def models(self, script: Script, events: Sequence[Event] = ()) -> Models:
+        """Return the models of one scenario; calls that are in the record are not made again."""
+        roles = {
+            "user": self.settings.user_backend,
+            "memory": self.settings.memory_backend,
+            "judge": self.settings.judge_backend,
+        }
+        made = backends(self.settings.backend, roles)
+        return Models(made(script), recorded=Recorded(events))
+
+    def agent(self, models: Models) -> Agent:
+        """Return a fresh agent like the run's."""
+        return made_agent(agent_maker(self.settings.agent), models)
+
+    @staticmethod
+    def top_k(agent: Agent) -> int:
+        """Return how many entries the agent is shown; negative: all."""
+        return int(getattr(agent, "top_k", DEFAULT_TOP_K))
+
+
+def game_of(settings: EvaluateSettings) -> Game:
+    """Return how settings play scenarios."""
+    return Game(
+        difficulty=settings.difficulty,
+        seed=settings.seed,
+        rounds_initial=settings.rounds_initial,
+        rounds_update=settings.rounds_update,
+        shuffle_choices=settings.shuffle_choices,
+        diagnosis=settings.diagnosis,
+        upper_bound=settings.upper_bound,
+        capacity=settings.capacity,
+        question_blind=settings.question_blind,
+    )
