@@ -1,0 +1,231 @@
+"""Plays the conditions of an evolution: the loop for each user, its controls, and a shared policy.
+
+Each condition is a folder with one journal a scenario; what stands there to the end is not played
+again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from amemgym_env.backend import Models
+from amemgym_env.evaluation import Backends, Game, evaluate, script_of
+from amemgym_env.feedback import Evidence, Switch
+from amemgym_env.journal import Event, FileJournal
+from amemgym_env.memory_prompts import INFORMATION_TYPES
+from amemgym_env.play import AgentMaker, made_agent
+from amemgym_env.results import Results
+from amemgym_env.scenario import Scenario
+from amemgym_env.scenario_files import slug
+from amemgym_env.script import Script
+from amemgym_env.topics import topics
+from amemgym_env.turn import Agent, Exam, MemoryView, Operation, Probe, Turn
+from experiments.evolution import Evolver, FromFeedback, Improver, Policy, RandomTypes, Target
+from experiments.evolution import evidence as evidence_of
+from experiments.evolution import lineage as lineage_of
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What all conditions of one seed share."""
+
+    make_agent: AgentMaker
+    kind: str
+    """The agent's writing prompt."""
+    backends: Backends
+    game: Game
+    path: Path
+    workers: int = 1
+
+    def scripts(self, scenarios: Sequence[Scenario]) -> dict[str, Script]:
+        """Return the scripts by scenario."""
+        return {item.id: script_of(item, self.game, scenarios) for item in scenarios}
+
+
+@dataclass(frozen=True)
+class Played:
+    """One condition, played."""
+
+    results: Results
+    steps: Mapping[str, list[Event]]
+    """The evolution's events by scenario."""
+    evidence: Mapping[str, Mapping[int, Evidence]]
+
+    def policy(self, scenario: str) -> Policy:
+        """Return the policy at the end of a scenario."""
+        return Policy.from_json(self.steps[scenario][-1]["after"])
+
+    @property
+    def lengths(self) -> dict[tuple[str, int], int]:
+        """Return the number of types after each step."""
+        return {
+            (name, step["period"]): len(step["after"]["information_types"])
+            for name, steps in self.steps.items()
+            for step in steps
+        }
+
+
+def play(
+    stage: Stage,
+    name: str,
+    scenarios: Sequence[Scenario],
+    *,
+    start: Callable[[Script], Policy] = lambda script: Policy(),
+    improve: Improver | None = None,
+) -> Played:
+    """Play a condition, or what is left of it."""
+    scripts = stage.scripts(scenarios)
+    evolver = Evolver(stage.make_agent, stage.kind, scripts, start, improve)
+
+    def journal(scenario: Scenario) -> FileJournal:
+        return FileJournal(stage.path / name / "journals" / f"{slug(scenario.id)}.jsonl")
+
+    results = evaluate(
+        evolver.make,
+        scenarios,
+        game=stage.game,
+        backends=stage.backends,
+        workers=stage.workers,
+        journal=journal,
+        progress=evolver.event,
+    )
+    events = {item.id: journal(item).read() for item in scenarios}
+    return Played(
+        results,
+        {name: lineage_of(found) for name, found in events.items()},
+        {name: evidence_of(scripts[name], found) for name, found in events.items()},
+    )
+
+
+def evolved(
+    stage: Stage, scenarios: Sequence[Scenario], improve: FromFeedback, name: str
+) -> Played:
+    """Play users who each evolve a policy of their own, after every exam."""
+    return play(stage, name, scenarios, improve=improve)
+
+
+CONTROLS = ("another_users_feedback", "random_types", "oracle_types", "half_of_the_questions")
+"""Controls that are played as conditions; `emptied` is a check of its own."""
+
+
+def control(
+    stage: Stage,
+    scenarios: Sequence[Scenario],
+    name: str,
+    improve: FromFeedback,
+    plain: Played,
+    main: Played,
+) -> Played:
+    """Play one control of an evolution `main`; `plain` did not evolve."""
+    if name == "oracle_types":
+        return play(stage, name, scenarios, start=oracle)
+    changed: Improver
+    if name == "another_users_feedback":
+        names = [item.id for item in scenarios]
+        others = dict(zip(names, [*names[1:], names[0]], strict=True))
+
+        def instead(scenario: str, period: int) -> Evidence:
+            seen = plain.evidence[others[scenario]]
+            return seen[min(period, max(seen))]
+
+        changed = replace(improve, instead=instead)
+    elif name == "random_types":
+        changed = RandomTypes(main.lengths, foreign_matters())
+    else:
+        changed = replace(improve, questions=tuple(told_questions(scenarios)))
+    return play(stage, name, scenarios, improve=changed)
+
+
+def told_questions(scenarios: Sequence[Scenario]) -> range:
+    """Return the numbers of every second question: told of in feedback; the others are scored."""
+    return range(0, min(len(item.qas) for item in scenarios), 2)
+
+
+def oracle(script: Script) -> Policy:
+    """Return the policy that lists just what the user's questions need."""
+    needed = dict.fromkeys(name for asked in script.scenario.qas for name in asked.variables)
+    return Policy((*INFORMATION_TYPES, *(name.replace("_", " ") for name in needed)))
+
+
+def foreign_matters() -> list[str]:
+    """Return what questions of training topics need, as words: matters of nobody in the run."""
+    found = (name for item in topics("train") for name in item.variables)
+    return [name.replace("_", " ") for name in dict.fromkeys(found)]
+
+
+class Deaf:
+    """An agent to whom the user says nothing: whatever it scores was in its prompts."""
+
+    memory = "bank"
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.top_k = getattr(agent, "top_k", -1)
+
+    def reset(self, view: MemoryView) -> None:
+        """Begin an episode."""
+        self.agent.reset(view)
+
+    def reply(self, turn: Turn) -> str:
+        """Reply to nothing."""
+        return self.agent.reply(replace(turn, message=""))
+
+    def write(self, turn: Turn, reply: str) -> Sequence[Operation]:
+        """Write what there is: nothing."""
+        return self.agent.write(replace(turn, message=""), reply)
+
+    def answer(self, exam: Exam) -> Any:
+        """Answer as ever."""
+        return self.agent.answer(exam)
+
+    def probe(self, probe: Probe) -> Any:
+        """Answer as ever."""
+        return self.agent.probe(probe)
+
+    def state_dict(self) -> Mapping[str, Any]:
+        """Return the agent's state."""
+        return self.agent.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state."""
+        self.agent.load_state_dict(state)
+
+
+def emptied(stage: Stage, scenario: Scenario, policy: Policy) -> Results:
+    """Play a scenario with a policy and emptied dialogues; must score what never-write scores."""
+
+    def make(models: Models) -> Agent:
+        agent = made_agent(stage.make_agent, models)
+        policy.apply(agent, stage.kind)
+        return Deaf(agent)
+
+    game = replace(stage.game, diagnosis=False)
+    return evaluate(make, [scenario], game=game, backends=stage.backends)
+
+
+def guard(stage: Stage, scenarios: Sequence[Scenario]) -> Callable[[Policy], float]:
+    """Return what a policy is worth on held-out scenarios: the mean accuracy, played once each."""
+    known: dict[Policy, float] = {}
+    game = replace(stage.game, diagnosis=False, upper_bound=False)
+
+    def score(policy: Policy) -> float:
+        if policy not in known:
+
+            def make(models: Models) -> Agent:
+                agent = made_agent(stage.make_agent, models)
+                policy.apply(agent, stage.kind)
+                return agent
+
+            results = evaluate(
+                make, scenarios, game=game, backends=stage.backends, workers=stage.workers
+            )
+            known[policy] = float(results.to_json()["overall"] or 0.0)
+        return known[policy]
+
+    return score
+
+
+__all__ = ["CONTROLS", "Played", "Stage", "Switch", "Target", "control", "evolved", "guard", "play"]
