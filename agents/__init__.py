@@ -4,6 +4,7 @@ from agents.assistant import Assistant
 from agents.awe import AWE
 from agents.awi import AWI
 from agents.native import Native
+from agents.policy import PolicyAgent
 from agents.rag import RAG
 
-__all__ = ["AWE", "AWI", "RAG", "Assistant", "Native"]
+__all__ = ["AWE", "AWI", "RAG", "Assistant", "Native", "PolicyAgent"]

@@ -7,6 +7,7 @@ resample scenarios, never exams. Differences between policies are taken scenario
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -99,6 +100,18 @@ class Bench:
                 f"{self.difficulty.name!r}"
             )
         self.pool = Pool(source, size or self.count * scripts, features)
+        self._rows = np.arange(self.pool.size)
+
+    def head(self, count: int) -> Bench:
+        """Return a bench of the first `count` scripts, with the same pool."""
+        found = copy(self)
+        found._rows = self._rows[:count]
+        return found
+
+    @property
+    def size(self) -> int:
+        """Number of scripts."""
+        return len(self._rows)
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -114,7 +127,7 @@ class Bench:
         self, which: Which = "memory", rows: Ints | None = None
     ) -> tuple[NumberVectorEnv, Floats]:
         """Return an environment in which every row of the pool (or of `rows`) begins."""
-        chosen = np.arange(self.pool.size) if rows is None else rows
+        chosen = self._rows if rows is None else rows
         env = KINDS[which](len(chosen), self.pool, **self.rules)
         return env, env.restore(start(chosen, env))
 

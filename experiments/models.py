@@ -12,6 +12,7 @@ from amemgym_env.backend import Backend
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation import Backends
 from amemgym_env.play import AgentMaker
+from amemgym_env.policies import PolicyWriter
 from amemgym_env.script import Script
 from amemgym_env.simulated import SimulatedModel, named_profile
 from experiments.settings import (

@@ -45,6 +45,16 @@ class IndexAgent(Settings):
     top_k: Annotated[int, Field(ge=-1)] = 30
 
 
+class PolicyAgent(Settings):
+    """`agent=policy`."""
+
+    name: Literal["policy"]
+    checkpoint: str
+    trust: bool = False
+    ns: Annotated[int, Field(ge=0)] = 0
+    top_k: Annotated[int, Field(ge=-1)] = 5
+
+
 class OwnAgent(Settings):
     """`agent=package.module:Class`; the class is called with the models."""
 
@@ -53,7 +63,7 @@ class OwnAgent(Settings):
 
 
 AgentSettings = Annotated[
-    NativeAgent | AWIAgent | IndexAgent | OwnAgent, Field(discriminator="name")
+    NativeAgent | AWIAgent | IndexAgent | PolicyAgent | OwnAgent, Field(discriminator="name")
 ]
 
 
@@ -171,7 +181,7 @@ def _key(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in loc if part not in _UNION_TAGS)
 
 
-_UNION_TAGS = {"native", "awi", "rag", "awe", "own", "simulated", "litellm", "same"}
+_UNION_TAGS = {"native", "awi", "rag", "awe", "policy", "own", "simulated", "litellm", "same"}
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 """Folder of the configuration files."""

@@ -56,14 +56,10 @@ def run(settings: TrainSettings) -> dict[str, Any]:
     shared: dict[str, Any] = {"difficulty": settings.difficulty, "features": features}
     validation = Bench(settings.validation, **shared)
     training = Bench(settings.scenarios, limit=settings.limit, size=settings.pool_size, **shared)
-    training.pool.source(0)
     Learner(settings, settings.seed, Path(), training, validation, None)  # refuses what cannot be
     say = Console(stderr=True, highlight=False).print if sys.stderr.isatty() else _silent
     folder = RunFolder.open(settings.out, "train", settings.identity(), settings.resume)
-    tuning = Bench(
-        settings.scenarios, limit=settings.limit, size=min(_TUNING, settings.pool_size), **shared
-    )
-    rules = tuned(tuning, settings.hand_candidates, settings.planning, say)
+    rules = tuned(training.head(_TUNING), settings.hand_candidates, settings.planning, say)
     lines = {
         name: float(scores.mean())
         for name, scores in scored(rules.choosers, validation, _SLOW).items()

@@ -29,7 +29,7 @@ def hand_rule(bench: Bench, candidates: int = 1000, seed: int = 0, elite: float 
     Candidates play side by side: environment (c, row) plays candidate c on a row of the bench.
     """
     random = generator("hand rule", seed)
-    size, rows = max(1, candidates // 10), bench.pool.size
+    size, rows = max(1, candidates // 10), bench.size
     mean, spread = _start(), np.ones(HAND_SIZE)
     best: tuple[float, Weights] = (-1.0, mean)
     for _ in range(10):
