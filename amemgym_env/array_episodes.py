@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.pool import Pool
+from amemgym_env.pool import EXAM, TWIN_SIMILARITY, Pool
 
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
@@ -39,6 +39,8 @@ class Ranking(NamedTuple):
     """How the banks stand to the present messages; all 0 on an empty bank but `similarity`."""
 
     similarity: Slots  # (slots, N), NOTHING where empty
+    texts: Ints  # (3, N) present message, nearest and oldest entry, as texts of the pool
+    facts: npt.NDArray[np.int16]  # (3, N, 4) `Pool.facts` of them
     held: Bools  # (N,) whether the bank holds anything
     near_position: Slots  # (N,) of the most similar entry
     near_similarity: Slots  # (N,)
@@ -68,6 +70,7 @@ class ArrayEpisodes:
         self._chance_stale = np.array([0.0, confusion])
         self._inverse = np.array([0.0, *(1.0 / np.arange(1.0, 256.0))])
         self._ranking: Ranking | None = None
+        self._exam = np.full(num_envs, -1, np.int16)  # (N,) period whose exam is now, -1: none
         self._version = -1
         self.follow_pool()
 
@@ -97,11 +100,10 @@ class ArrayEpisodes:
         self._codes = pool.codes.reshape(-1)
         self._counts = pool.counts.reshape(-1)
         self._right = pool.right_reading.reshape(-1)
-        self._exam = pool.exam.reshape(-1)
+        self._facts = pool.facts.view(np.int64).reshape(-1)
         self._last_exam = pool.last_exam.reshape(-1)
         self._exams_in_a_row = pool.exams_in_a_row
         self._twin = pool.twin.reshape(-1)
-        self._twin_similarity = pool.twin_similarity.reshape(-1)
         self._asked = np.arange(pool.questions)[:, None]  # (Q, 1)
         strides = [pool.values ** (pool.depth - 1 - place) for place in range(pool.depth)]
         self._strides = np.array(strides)[:, None, None]  # (M, 1, 1)
@@ -125,6 +127,7 @@ class ArrayEpisodes:
         self.row[which] = row
         self.text[which] = row + 1
         self.rounds[which] = self.pool.rounds[scripts]
+        self._exam[which] = -1
         self._ranking = None
 
     def ranking(self) -> Ranking:
@@ -150,15 +153,22 @@ class ArrayEpisodes:
         near_place = near_position * self.num_envs + self.columns
         old_place = old_position * self.num_envs + self.columns
         flat = slots.ravel()
+        near, old = flat.take(near_place), flat.take(old_place)
+        texts = np.empty((3, self.num_envs), np.int64)
+        texts[0] = self.text
+        np.add(self.row, near, out=texts[1])
+        np.add(self.row, old, out=texts[2])
         return Ranking(
             similarity,
+            texts,
+            self._facts.take(texts).view(np.int16).reshape(3, self.num_envs, 4),
             held,
             near_position,
             (best >> bits) * held,
-            flat.take(near_place),
+            near,
             old_position,
             similarity.ravel().take(old_place) * held,
-            flat.take(old_place),
+            old,
         )
 
     def change(self, remove: Slots, overwrite: Slots, add: Bools) -> None:
@@ -169,6 +179,7 @@ class ArrayEpisodes:
         to it that at most one text is written and that there is room.
         """
         slots, count = self.slots, self.count
+        self._exam = self.ranking().facts[0, :, EXAM]
         removing = remove < self.nowhere
         if removing.any():
             np.copyto(slots[:-1], slots[1:], where=self.positions[:-1] >= remove)
@@ -186,8 +197,9 @@ class ArrayEpisodes:
 
         None stands for nowhere at all. A message that was never said before has no twin.
         """
-        alike = self._twin_similarity.take(self.text)
-        which = (adding & (self.ranking().near_similarity >= alike)).nonzero()[0]
+        ranking = self.ranking()
+        alike = ranking.facts[0, :, TWIN_SIMILARITY]
+        which = (adding & (ranking.near_similarity >= alike)).nonzero()[0]
         if not which.size:
             return None
         found = np.full(self.num_envs, -1, np.int32)
@@ -202,17 +214,15 @@ class ArrayEpisodes:
 
         Call after `change`; accuracies are the expectation of `reader.choice_probabilities`.
         """
-        text = self.text - 1  # the message that has just been written, or not
-        period = self._exam.take(text)
-        which = (period >= 0).nonzero()[0]
+        which = (self._exam >= 0).nonzero()[0]
         if not which.size:
             return which, np.zeros(0), np.zeros(0)
-        first = period[which].astype(np.int64)
+        first = self._exam[which].astype(np.int64)
         readings = self._read(which)
         total = self._expected(which, first, readings)
         if not self._exams_in_a_row:
             return which, total, np.ones(which.size)
-        last = self._last_exam.take(text[which])
+        last = self._last_exam.take(self.text[which] - 1)
         number = (last - first + 1).astype(np.float64)
         # Where sessions are missing, exams follow each other without a round between them.
         for step in range(1, int(number.max())):

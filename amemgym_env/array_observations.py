@@ -8,6 +8,7 @@ import numpy.typing as npt
 from amemgym_env.array_episodes import ArrayEpisodes, Bools
 from amemgym_env.embedding import SCALE
 from amemgym_env.features import NEAREST_NAMES, PLACE_NAMES, SLOT_NAMES, UNIT
+from amemgym_env.pool import ASKING, NEAREST_QUESTION
 from amemgym_env.tables import NOTHING
 
 Floats = npt.NDArray[np.float32]
@@ -29,11 +30,7 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     width = pool.rows.shape[2]
     count = episodes.count
     some = np.maximum(count, 1)
-    texts = np.empty((3, number), np.int64)
-    texts[0] = episodes.text
-    np.add(episodes.row, ranking.near, out=texts[1])
-    np.add(episodes.row, ranking.old, out=texts[2])
-    out = pool.rows.reshape(-1, width).take(texts.T, axis=0)  # (N, 3, width)
+    out = pool.rows.reshape(-1, width).take(ranking.texts.T, axis=0)  # (N, 3, width)
     values = np.empty((2, len(NEAREST_NAMES), number))
     values[0, 0] = ranking.near_similarity
     values[1, 0] = ranking.old_similarity
@@ -45,8 +42,7 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     np.subtract(episodes.turn + 1, ages, out=ages)
     ages *= ranking.held
     ages /= ages + _AGES
-    asking = pool.asking.reshape(-1).take(episodes.text)
-    values[:, 2] = pool.nearest_question.reshape(-1).take(texts[1:]) == asking
+    values[:, 2] = ranking.facts[1:, :, NEAREST_QUESTION] == ranking.facts[0, :, ASKING]
     values[0, 3:] = episodes.fill.take(count, axis=1)
     values[1, 3] = _total(episodes) / (some * UNIT)
     out[:, 1:, -_PLACES:] = values.transpose(2, 0, 1)
@@ -92,7 +88,8 @@ def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     out[:, 0, width + 2] = _total(episodes) / (np.maximum(count, 1) * UNIT)
     held = slots > 0
     ages = (episodes.turn + 1 - slots) * held
-    questions = np.where(known[:, None], pool.nearest_question.ravel().take(texts), -1).T
+    facts = pool.facts.reshape(-1, 4).take(texts, axis=0)
+    questions = np.where(known[:, None], facts[:, :, NEAREST_QUESTION], -1).T
     between = pool.similarity.ravel().take(
         (slots + episodes.row)[:, None] * pool.texts + slots[None]
     )  # (slots, slots, N)

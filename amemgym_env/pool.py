@@ -24,6 +24,8 @@ from amemgym_env.tables import NOTHING, ScriptTables, script_tables
 _MASK = 2**64 - 1
 _SEED_STEP, _NUMBER_STEP = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 _MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+NEAREST_QUESTION, ASKING, TWIN_SIMILARITY, EXAM = range(4)
+"""Columns of `Pool.facts`."""
 # An axis that is padded gets some room, so that a longer script rarely moves the whole pool.
 _ROOM = 1.1
 
@@ -134,6 +136,7 @@ class Pool:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take a state over without players."""
         vars(self).update(state, _players=weakref.WeakSet())
+        self._name_facts()  # views do not survive pickling
 
     def _tables_of(self, number: int, row: int) -> ScriptTables:
         script = self.source(number)
@@ -212,7 +215,7 @@ class Pool:
     def nbytes(self) -> int:
         """Bytes of all arrays."""
         arrays = [value for value in vars(self).values() if isinstance(value, np.ndarray)]
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in arrays if array.base is None)
 
     # Rounds beyond a script's own are empty places; so are questions, choices and values.
 
@@ -243,17 +246,15 @@ class Pool:
         self.question_similarity = np.full((rows, questions, texts), NOTHING, np.int16)
         self.pairs = np.full((rows, texts, self.given), -1, np.int16)
         self.codes = np.zeros((rows, texts, self.given), np.uint8)
-        self.nearest_question = np.full((rows, texts), -1, np.int16)
+        # Small facts of a text stand together, so that one look-up fetches them all.
+        self.facts = np.full((rows, texts, 4), -1, np.int16)
+        self._name_facts()
         self.twin = np.zeros((rows, texts), np.int32)
-        self.twin_similarity = np.full((rows, texts), -NOTHING - 1, np.int16)
         self.counts = np.zeros((rows, questions, self.choices, self.values**self.depth), np.uint8)
         self.right = np.zeros((rows, self.periods, questions), np.int16)
         self.right_reading = np.zeros((rows, self.periods, questions), np.int64)
         """Where in `counts` the readings of the right choice begin."""
         self.known = np.zeros((rows, texts), np.bool_)
-        self.asking = np.full((rows, texts), -2, np.int16)
-        """The question most similar to a message, -2 where none is known when it is said."""
-        self.exam = np.full((rows, texts), -1, np.int16)
         self.last_exam = np.full((rows, texts), -1, np.int16)
         self.rounds = np.zeros(rows, np.int64)
         self.question_count = np.ones(rows, np.int64)
@@ -267,6 +268,13 @@ class Pool:
         self.exams_in_a_row = False
         """Whether a script has periods without a round, whose exams follow another exam."""
         self.version += 1
+
+    def _name_facts(self) -> None:
+        self.nearest_question = self.facts[:, :, NEAREST_QUESTION]
+        self.asking = self.facts[:, :, ASKING]
+        """The question most similar to a message, -2 where none is known when it is said."""
+        self.twin_similarity = self.facts[:, :, TWIN_SIMILARITY]
+        self.exam = self.facts[:, :, EXAM]
 
     def _write(self, row: int, table: ScriptTables) -> None:
         if not self._fits(table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -13,7 +14,7 @@ from amemgym_env.embedding import DEFAULT
 from amemgym_env.errors import ConfigError
 from amemgym_env.expectation import Expectation
 from amemgym_env.features import FeatureSet
-from amemgym_env.pool import Pool, Scripts
+from amemgym_env.pool import EXAM, Pool, Scripts
 from amemgym_env.reader import ReaderParameters, choice_probabilities
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import build
@@ -113,6 +114,16 @@ def test_a_pool_takes_in_a_script_that_is_larger_than_any(tiny: list[Scenario]) 
     assert np.array_equal(shared.tables(1).similarity, before.similarity)
     assert np.array_equal(shared.tables(1).pairs[:, : before.pairs.shape[1]], before.pairs)
     assert int(shared.rounds[shared.open[-1]]) == len(large.utterances)
+
+
+def test_a_pool_that_was_pickled_can_be_refreshed() -> None:
+    scripts = Scripts(few(), "default")
+    shared: Pool = pickle.loads(pickle.dumps(Pool(scripts, 2)))
+    assert shared.refresh(1) == 1
+    row = int(shared.open[-1])
+    expected = script_tables(scripts(2), FeatureSet(), DEFAULT)
+    assert np.array_equal(shared.facts[row, : len(expected.exam), EXAM], expected.exam)
+    assert np.array_equal(shared.tables(row).exam, expected.exam)
 
 
 def test_a_pool_costs_little_memory_a_script() -> None:
