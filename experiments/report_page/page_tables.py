@@ -149,7 +149,7 @@ def positions(runs: Sequence[Run], measures: Sequence[Measures]) -> Table:
     """Return how often each position was chosen, and how often it was right."""
     known = [(r, m.positions) for r, m in zip(runs, measures, strict=True) if m.positions]
     count = max((len(found.chosen) for _, found in known), default=0)
-    header = ["agent", "", *(f"position {number + 1}" for number in range(count)), "no answer"]
+    header = ["agent", "share", *(f"position {number + 1}" for number in range(count)), "no answer"]
     rows = []
     for run, found in known:
         rows.append([Cell(run.name), Cell("chosen"), *map(score, found.chosen)])
