@@ -18,13 +18,15 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "errors version clock randomness balance",
         "scenario turn prompt embedding topics neutral wording rules scenario_files",
         "memory script scoring statistics features reader operations replies",
-        "episode prompts memory_prompts evolution_prompts stores tables expectation schedule info",
+        "episode prompts memory_prompts judge_prompts evolution_prompts stores tables expectation "
+        "schedule info",
         "accounts calls redaction provider_errors model_replies model_parameters budget call_cache loop_thread estimate "
-        "backend litellm_backend litellm_embedding simulated recognition weaknesses transcript actions pool "
+        "backend litellm_backend litellm_embedding simulated recognition weaknesses "
+        "transcript actions pool "
         "chroma_store floors journal attention simulated_policy feedback",
         "env env_settings observations user spaces generation number_env number_settings "
         "array_episodes array_observations number_vector_env vector_env memory_operations sb3_env",
-        "play traces credit answer_bias evaluation networks policies reference results",
+        "play traces credit turn_audit answer_bias evaluation networks policies reference results",
         "testing",
     )
 )
