@@ -95,7 +95,7 @@ class HashedTerms:
         self.name = f"hashed-terms-{width}"
         self.width = width
         self._columns: dict[str, int] = {}
-        self._embed = lru_cache(maxsize=16384)(self._embed_one)
+        self._embed = lru_cache(maxsize=4096)(self._embed_one)  # 16 MB at the default width
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Return integer vectors of shape (len(texts), width)."""
