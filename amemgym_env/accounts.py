@@ -49,21 +49,30 @@ class Recorded:
     another follow-up now would change everything said after it.
     """
 
-    def __init__(self, events: Sequence[Mapping[str, Any]] = (), copied: bool = False) -> None:
-        self.copied = copied
-        """Whether the calls are another run's, to be written into this one's journal too."""
-        self._events: dict[tuple[str, int], Mapping[str, Any]] = {
-            (event["key"], event["occurrence"]): event
-            for event in events
-            if event["event"] == "call"
-            and event["key"] is not None
-            and ("error" not in event or event["role"] == "user")
-        }
+    def __init__(
+        self,
+        events: Sequence[Mapping[str, Any]] = (),
+        others: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self._events = _by_key(events)
+        self._others = _by_key(others)
+        """Calls of another run that this one repeats."""
 
-    def get(self, key: str, occurrence: int) -> Mapping[str, Any] | None:
-        """Return the event of a call, if it was made before."""
-        return self._events.get((key, occurrence))
+    def get(self, key: str, occurrence: int) -> tuple[Mapping[str, Any] | None, bool]:
+        """Return the event of a call, if it was made before, and whether by another run."""
+        own = self._events.get((key, occurrence))
+        return (own, False) if own is not None else (self._others.get((key, occurrence)), True)
 
     def __len__(self) -> int:
         """Return the number of recorded calls."""
-        return len(self._events)
+        return len(self._events) + len(self._others)
+
+
+def _by_key(events: Sequence[Mapping[str, Any]]) -> dict[tuple[str, int], Mapping[str, Any]]:
+    return {
+        (event["key"], event["occurrence"]): event
+        for event in events
+        if event["event"] == "call"
+        and event["key"] is not None
+        and ("error" not in event or event["role"] == "user")
+    }

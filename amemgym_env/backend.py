@@ -111,15 +111,15 @@ class Models:
             BudgetExceeded: the run's budget is spent.
         """
         outcomes: list[Outcome[T]] = []
-        stopped: BudgetExceeded | None = None
+        failure: Exception | None = None
         prepared = [self._prepared(prompt) for prompt in prompts]
         for wait in [self._begin(*item) for item in prepared]:
             try:
                 outcomes.append(wait())
-            except BudgetExceeded as error:
-                stopped = error  # the others are under way: let them be recorded first
-        if stopped is not None:
-            raise stopped
+            except Exception as error:  # noqa: BLE001 - raised below
+                failure = failure or error  # the others are under way: let them be recorded first
+        if failure is not None:
+            raise failure
         return outcomes
 
     def _prepared(self, prompt: Prompt[T]) -> tuple[Prompt[T], Call, Backend, str | None, int]:
@@ -137,9 +137,9 @@ class Models:
     def _begin(
         self, prompt: Prompt[T], call: Call, backend: Backend, key: str | None, occurrence: int
     ) -> Callable[[], Outcome[T]]:
-        known = None if key is None else self.recorded.get(key, occurrence)
+        known, copied = (None, False) if key is None else self.recorded.get(key, occurrence)
         if known is not None:
-            outcome = self._remembered(prompt, call, known)
+            outcome = self._remembered(prompt, call, known, copied)
             return lambda: outcome
         begun = time.perf_counter()
 
@@ -201,8 +201,10 @@ class Models:
         self._record(call, key, occurrence, rest)
         return self._parsed(prompt, completion.text, completion.cause)
 
-    def _remembered(self, prompt: Prompt[T], call: Call, event: Mapping[str, Any]) -> Outcome[T]:
-        if self.recorded.copied and self.recorder is not None:
+    def _remembered(
+        self, prompt: Prompt[T], call: Call, event: Mapping[str, Any], copied: bool
+    ) -> Outcome[T]:
+        if copied and self.recorder is not None:
             self.recorder(dict(event))
         usage, retries = event.get("usage") or {}, event.get("retries") or {}
         self._account(call.role, Usage(**usage), Usage(**retries))

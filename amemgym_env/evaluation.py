@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from amemgym_env import prompts
-from amemgym_env.backend import Backend, Models, Recorded
+from amemgym_env.backend import Backend, Models, Recorded, Usage
+from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.env import AMemGymEnv
 from amemgym_env.errors import BudgetExceeded, RunError, TransportError
 from amemgym_env.generation.sets import scenarios as named_scenarios
@@ -26,6 +27,7 @@ from amemgym_env.results import Results, ScenarioResult, scenario_result
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script, build
 from amemgym_env.simulated import SimulatedModel
+from amemgym_env.stores import NumpyStore, StoreFactory
 from amemgym_env.traces import Trace, traces
 from amemgym_env.version import VERSION
 
@@ -70,6 +72,9 @@ def evaluate(
     progress: Callable[[Scenario, Event], None] | None = None,
     settings: Mapping[str, Any] | None = None,
     recorded: str | Path | None = None,
+    repeated: Callable[[Scenario], Sequence[Event]] | None = None,
+    embedder: Embedder = DEFAULT,
+    store: Callable[[Script], StoreFactory] | None = None,
 ) -> Results:
     """Play an agent through scenarios and return its results.
 
@@ -77,7 +82,9 @@ def evaluate(
     scenario's events are written and, on resume, read; None keeps them in memory. `workers`
     scenarios are played side by side; results do not depend on it. `recorded` plays off-policy: a
     run's folder or a file of interactions whose dialogues are replayed (`traces.py`); only writing,
-    exam and probes are then the agent's.
+    exam and probes are then the agent's. `repeated` gives the events of another run whose calls
+    stand in for those that this run would make. `embedder` and `store` (of a script; None: numpy)
+    serve the memory bank. Ctrl-C stops cleanly: what is under way is recorded, nothing else begins.
 
     Raises:
         ScenarioError: a file or set cannot be used. ConfigError: a setting cannot.
@@ -91,6 +98,8 @@ def evaluate(
     identity = dict(settings) if settings is not None else asdict(game)
     dialogues = {} if recorded is None else traces(recorded, scripts)
     run = _Run(make_agent, backends, templates, game, identity, progress, dialogues)
+    run.repeated = repeated or run.repeated
+    run.embedder, run.store = embedder, store or run.store
     opened = journal or (lambda _: nullcontext(MemoryJournal()))
 
     def one(script: Script) -> ScenarioResult:
@@ -98,7 +107,12 @@ def evaluate(
             return run.scenario(script, events)
 
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        results = list(pool.map(one, scripts))
+        playing = [pool.submit(one, script) for script in scripts]
+        try:
+            results = [future.result() for future in playing]
+        except BaseException as error:
+            run.stopped = run.stopped or f"{type(error).__name__}: {error}"
+            raise
     probe = made_agent(make_agent, Models(backends(scripts[0])))
     return Results(
         label=str(getattr(probe, "label", type(probe).__name__)),
@@ -152,6 +166,9 @@ class _Run:
         self.identity = identity
         self.progress = progress
         self.dialogues = dialogues
+        self.repeated: Callable[[Scenario], Sequence[Event]] = lambda _: ()
+        self.embedder: Embedder = DEFAULT
+        self.store: Callable[[Script], StoreFactory] = lambda _: NumpyStore
         self.stopped: str | None = None
 
     def scenario(self, script: Script, journal: Journal) -> ScenarioResult:
@@ -179,7 +196,11 @@ class _Run:
             if self.progress is not None:
                 self.progress(script.scenario, event)
 
-        models = Models(self.backends(script), self.templates, record, Recorded(earlier))
+        known = Recorded(earlier, self.repeated(script.scenario))
+        models = Models(self.backends(script), self.templates, record, known, lambda: self.stopped)
+        for event in earlier:
+            if event["event"] == "call" and event["key"] is not None and "usage" in event:
+                models.backend(event["role"]).remember(Usage(**event["usage"]))
         agent = made_agent(self.make_agent, models)
         trace = self.dialogues.get(script.scenario.id)
         user = None if trace or models.backend("user").simulated else UserModel(models)
@@ -192,6 +213,8 @@ class _Run:
             diagnosis=self.game.diagnosis,
             question_blind=self.game.question_blind,
             user=user if trace is None else trace.follow_up,
+            embedder=self.embedder,
+            store=self.store(script),
         )
         record({"event": "start", "scenario": script.scenario.id, "script": script.key})
         end: dict[str, Any] = {"event": "end", "hash": None, "error": None}
@@ -199,13 +222,17 @@ class _Run:
             if self.game.upper_bound:
                 record(reference(script, models))
             replies = None if trace is None else trace.reply
-            play(agent, env, record, options={"script": script}, replies=replies)
+            begin = None if user is None else user.begin
+            options = {"script": script}
+            play(agent, env, record, options=options, replies=replies, meanwhile=begin)
             end["hash"] = env.episode.digest()
         except TransportError as error:
             end["error"] = str(error)
         except BudgetExceeded as error:
             end["error"] = self.stopped = str(error)
         finally:
+            if user is not None:
+                user.settle()
             env.close()
         backend = models.backend("exam")
         end["unreadable"] = dict(sorted(models.causes.items()))

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gymnasium
 
 from amemgym_env.actions import answers, say, values
-from amemgym_env.backend import Models
+from amemgym_env.backend import Models, Outcome
 from amemgym_env.env import AMemGymEnv
 from amemgym_env.episode import Episode
-from amemgym_env.errors import BudgetExceeded, ContentError, TransportError
+from amemgym_env.errors import BackendError, BudgetExceeded, TransportError
 from amemgym_env.observations import exam_from, probe_from, turn_from
 from amemgym_env.prompt import message
 from amemgym_env.prompts import UserFollowUp
@@ -50,11 +51,13 @@ def play(
     seed: int | None = None,
     options: dict[str, Any] | None = None,
     replies: Callable[[Turn], str] | None = None,
+    meanwhile: Callable[[Episode, str], None] | None = None,
 ) -> None:
     """Play one episode to its end; every turn, exam and probe is recorded as it happens.
 
     `seed` and `options` go to the environment's `reset`. `replies` speaks in the agent's place
-    (off-policy): then only writing, exam and probes are the agent's.
+    (off-policy): then only writing, exam and probes are the agent's. `meanwhile` is called with
+    the episode and the reply before the agent writes, to begin what does not depend on memory.
 
     Raises:
         TransportError: a turn or a memory update could not be had; what was played is recorded.
@@ -69,7 +72,11 @@ def play(
     while not over:
         phase = Phase(int(observation["phase"]))
         if phase is Phase.DIALOGUE:
-            action, event = _talk(agent, observation, replies or agent.reply)
+            turn = turn_from(observation)
+            reply = (replies or agent.reply)(turn)
+            if meanwhile is not None:
+                meanwhile(inner.episode, reply)
+            action, event = _talk(agent, turn, reply)
         elif phase is Phase.EXAM:
             action, event = _examine(agent, observation)
         else:
@@ -89,11 +96,7 @@ def play(
             raise (BudgetExceeded if spent else TransportError)(str(info["error"]))
 
 
-def _talk(
-    agent: Agent, observation: Any, speak: Callable[[Turn], str]
-) -> tuple[dict[str, Any], Event]:
-    turn = turn_from(observation)
-    reply = speak(turn)
+def _talk(agent: Agent, turn: Turn, reply: str) -> tuple[dict[str, Any], Event]:
     operations = agent.write(turn, reply)
     event = {
         "event": "turn",
@@ -165,16 +168,45 @@ def _ids(entries: tuple[Entry, ...]) -> list[str]:
 class UserModel:
     """A real model in the role of the user: words the follow-ups of a script.
 
-    When it fails, the script's own words take its place; failures are counted.
+    A follow-up depends on the dialogue alone, not on the memory: it may begin while the agent
+    still writes. When it fails, the script's own words take its place; failures are counted.
     Paper: AMemGym, Section 3.3.
     """
 
     def __init__(self, models: Models) -> None:
         self.models = models
         self.failures = 0
+        self._begun: Callable[[], Outcome[str]] | None = None
+
+    def begin(self, episode: Episode, reply: str) -> None:
+        """Ask for what the user says after `reply`, if there is anything to say."""
+        prompt = self._prompt(episode, reply) if episode.next_is_follow_up else None
+        self._begun = None if prompt is None else self.models.begin(prompt)
+
+    def settle(self) -> None:
+        """Wait for a follow-up that was begun and is no longer needed, so that it is recorded."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            with suppress(BackendError):
+                begun()
 
     def __call__(self, episode: Episode, reply: str) -> str | None:
         """Return what the user says after `reply`, or None for the script's words."""
+        if self._begun is None:
+            self.begin(episode, reply)
+        begun, self._begun = self._begun, None
+        if begun is None:
+            return None
+        try:
+            outcome = begun()
+        except TransportError:
+            self.failures += 1
+            return None
+        if outcome.value is None:
+            self.failures += 1
+        return outcome.value
+
+    def _prompt(self, episode: Episode, reply: str) -> UserFollowUp | None:
         scenario = episode.script.scenario
         conversation = episode.conversation
         if conversation is None:
@@ -183,18 +215,10 @@ class UserModel:
             Variable(name, tuple(known)) for name, known in scenario.state_schema.items()
         )
         opener = episode.dialogue[0][0] if episode.dialogue else episode.message
-        prompt = UserFollowUp(
+        return UserFollowUp(
             scenario.profile_text,
             scenario.periods[episode.place.period].period_end,
             opener,
             (message("user", episode.message), message("assistant", reply)),
             variables,
         )
-        try:
-            outcome = self.models.ask(prompt)
-        except (TransportError, ContentError):
-            self.failures += 1
-            return None
-        if outcome.value is None:
-            self.failures += 1
-        return outcome.value

@@ -60,11 +60,15 @@ class ScenarioResult:
     hash: str | None
     error: str | None
     """Why the scenario was not played to its end, if so."""
+    failed_calls: int = 0
+    """Calls of the last attempt that could not be answered and are asked again on resume."""
+    dropped: tuple[str, ...] = ()
+    """Parameters that a model refused and that were not applied."""
 
     @property
     def complete(self) -> bool:
         """Whether it was played to its end and every cell that was asked for is scored."""
-        return self.hash is not None and self.unscored == 0
+        return self.hash is not None and self.unscored == 0 and self.failed_calls == 0
 
     @property
     def unscored(self) -> int:
@@ -113,7 +117,14 @@ def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
         usage=_usage(events, last),
         hash=end.get("hash"),
         error=end.get("error"),
+        failed_calls=sum(_failed(event) for event in latest),
+        dropped=tuple(sorted({name for event in events for name in event.get("dropped") or ()})),
     )
+
+
+def _failed(event: Event) -> bool:
+    """Whether a call failed for good; a follow-up that failed is settled by the script's words."""
+    return event["event"] == "call" and "error" in event and event["role"] != "user"
 
 
 def _last(events: Sequence[Event], kind: str) -> Event:
@@ -183,11 +194,9 @@ def _usage(events: Sequence[Event], last: int) -> dict[str, Usage]:
     """Return usage by role. Real calls are made once however often a run is resumed."""
     usage: dict[str, Usage] = {}
     for index, event in enumerate(events):
-        if event["event"] != "call" or "usage" not in event:
+        if event["event"] != "call" or (event["key"] is None and index < last):
             continue
-        if event["key"] is None and index < last:
-            continue
-        parts = {event["role"]: event["usage"]}
+        parts = {event["role"]: event["usage"]} if "usage" in event else {}
         if event.get("retries"):
             parts["retries"] = event["retries"]
         for role, part in parts.items():
@@ -303,6 +312,8 @@ class Results:
             "unrecognised": sum(result.unrecognised for result in self.scenarios),
             "follow_up_failures": sum(result.follow_up_failures for result in self.scenarios),
             "unscored": sum(result.unscored for result in self.scenarios),
+            "failed_calls": sum(result.failed_calls for result in self.scenarios),
+            "dropped_parameters": sorted({n for r in self.scenarios for n in r.dropped}),
             "confidence_interval": {name: list(pair) for name, pair in intervals.items()},
             "accuracy": {r.script.scenario.id: r.accuracy.tolist() for r in self.scenarios},
             "upper_bound_accuracy": {
