@@ -207,9 +207,9 @@ class Counting(Backend):
         return Completion(self.inner.complete(call).text, Usage(1, 10, 2, usd=0.01))
 
 
-@pytest.mark.parametrize("stop", [1, 17, 60, 90])
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.6, 0.98])
 def test_b08_02_b08_03_b08_04_a_stopped_run_continues_without_repeating_a_call(
-    tiny: list[Scenario], stop: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    tiny: list[Scenario], share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def run(folder: Path) -> str:
         results = evaluate(
@@ -227,7 +227,7 @@ def test_b08_02_b08_03_b08_04_a_stopped_run_continues_without_repeating_a_call(
     whole = run(tmp_path / "whole")
     needed = Counting.made
     monkeypatch.setattr(Counting, "made", 0)
-    monkeypatch.setattr(Counting, "stop_after", stop)
+    monkeypatch.setattr(Counting, "stop_after", int(share * needed))
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path / "stopped")
     for file in (tmp_path / "stopped").iterdir():
