@@ -190,7 +190,7 @@ def test_the_grid_is_used_by_keyboard(opened: Any, report: Path) -> None:
     assert "period 2" in tab.text_content("#inspector-detail .facts")
     tab.focus("#scenario")
     tab.keyboard.press("ArrowDown")
-    tab.wait_for_function("document.querySelector('#scenario').value === '1'")
+    sync_api.expect(tab.locator("#scenario")).to_have_value("1")
     assert tab.evaluate("document.activeElement.id") == "scenario"
 
 
@@ -255,13 +255,9 @@ def test_a_thousand_scenarios_open_and_are_loaded_one_by_one(opened: Any, tmp_pa
     tab = opened(out)
     assert tab.locator("script[src]").count() == 1
     tab.select_option("#scenario", "999")
-    tab.wait_for_function(
-        "document.querySelector('#inspector-grids .facts').textContent.includes('999 ')"
-    )
+    sync_api.expect(tab.locator("#inspector-grids .facts").first).to_contain_text("999 ")
     tab.click("#scenario-after")
-    tab.wait_for_function(
-        "document.querySelector('#inspector-grids .facts').textContent.includes(' 0 ')"
-    )
+    sync_api.expect(tab.locator("#inspector-grids .facts").first).to_contain_text(" 0 ")
     assert tab.evaluate("performance.getEntriesByType('resource').length") <= 3
 
 
