@@ -10,6 +10,7 @@ Answers the paper's main table (Section 4.2) and its diagnosis (Section 4.3).
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -22,10 +23,12 @@ from amemgym_env.prompt import BUILT_IN, Templates
 from amemgym_env.prompts import KINDS
 from amemgym_env.randomness import digest
 from amemgym_env.scenario import Scenario
+from amemgym_env.script import Script
 from amemgym_env.traces import fingerprint, traces
 from amemgym_env.version import VERSION
 from experiments import job, sweep
 from experiments.models import agent_maker, backends
+from experiments.period_gate import PeriodGate
 from experiments.progress import Progress
 from experiments.run_folder import RunFolder
 from experiments.settings import EvaluateSettings, checked
@@ -33,11 +36,17 @@ from experiments.tables import print_comparison
 
 GROUPS = ("agent", "backend", "user_backend", "memory_backend", "judge_backend")
 
+Watch = Callable[[Mapping[str, Script]], PeriodGate]
+"""Makes a gate for the scenarios of a run from their scripts."""
 
-def run(settings: EvaluateSettings, *, quiet: bool = False) -> dict[str, Any]:
+
+def run(
+    settings: EvaluateSettings, *, quiet: bool = False, watch: Watch | None = None
+) -> dict[str, Any]:
     """Play what settings describe, write the run's folder, and return its results.
 
     A run that its folder holds to the end is read, not played again. `quiet`: no progress bar.
+    `watch` makes a gate from the scripts, which may hold scenarios up, or give the run up.
     """
     identity = settings.identity()
     make_agent = agent_maker(settings.agent)
@@ -74,6 +83,8 @@ def run(settings: EvaluateSettings, *, quiet: bool = False) -> dict[str, Any]:
     known = folder.finished(versions) if settings.resume else None
     if known is not None:
         return {**known, "folder": str(folder.path)}
+    scripts = {item.id: script_of(item, game, chosen) for item in chosen} if watch else {}
+    gate = watch(scripts) if watch else None
     with Progress(len(chosen), shown=not quiet) as progress:
         results = evaluate(
             make_agent,
@@ -82,8 +93,8 @@ def run(settings: EvaluateSettings, *, quiet: bool = False) -> dict[str, Any]:
             backends=of_script,
             templates=templates,
             workers=workers,
-            journal=folder.journal,
-            progress=progress.event,
+            journal=folder.journal if gate is None else gate.journal(folder.journal),
+            progress=progress.event if gate is None else gate.event,
             settings=identity,
             recorded=settings.traces,
         )

@@ -12,6 +12,7 @@ import difflib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,20 @@ def compose(name: str, words: Sequence[str] = ()) -> dict[str, Any]:
         ConfigError: the words do not fit.
     """
     try:
-        with hydra.initialize_config_dir(str(CONF), version_base="1.3"):
+        with _initialized():
             config = hydra.compose(name, overrides=list(words))
         plain = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(f"{' '.join(words)}: {_first_line(error)}") from error
     assert isinstance(plain, dict)
     return plain  # type: ignore[return-value]
+
+
+def _initialized() -> AbstractContextManager[Any]:
+    """Return a context in which settings can be composed: within a job, the job's own."""
+    if GlobalHydra.instance().is_initialized():
+        return nullcontext()
+    return hydra.initialize_config_dir(str(CONF), version_base="1.3")
 
 
 def _place() -> sweep.Place:
@@ -135,11 +143,9 @@ def _several(arguments: Sequence[str], overrides: Sequence[Override]) -> bool:
 
 def _out(overrides: Sequence[Override]) -> str | None:
     given = [override for override in overrides if override.key_or_group == "out"]
-    if not given:
-        return None
-    if given[-1].is_sweep_override():
+    if given and given[-1].is_sweep_override():
         raise ConfigError(f"{given[-1].input_line}: expected one folder for the whole sweep")
-    value = given[-1].value()
+    value = given[-1].value() if given else None
     return None if value is None else str(value)
 
 
@@ -176,13 +182,11 @@ def _jobs(name: str, overrides: Sequence[Override], check: Job | None) -> list[l
 
 def _launcher_settings(overrides: Sequence[Override]) -> list[str]:
     """Return what a launcher needs to be quiet: Ray phones home and opens a web server."""
-    chosen = [o.value() for o in overrides if o.key_or_group == "hydra/launcher"]
-    if "ray" not in chosen:
+    given = {override.key_or_group: override.value() for override in overrides}
+    key = "hydra.launcher.ray.init.include_dashboard"
+    if given.get("hydra/launcher") != "ray" or key in given:
         return []
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    key = "hydra.launcher.ray.init.include_dashboard"
-    if any(override.key_or_group == key for override in overrides):
-        return []
     return [f"++{key}=false"]
 
 
@@ -256,8 +260,7 @@ def _check_plugin(group: str, choice: str) -> None:
     available = sorted(loader.get_group_options(group))
     if choice in available:
         return
-    extra = EXTRAS.get(choice)
-    remedy = f"; install it with pip install 'amemgym-env[{extra}]'" if extra else ""
+    remedy = f"; pip install 'amemgym-env[{EXTRAS[choice]}]'" if choice in EXTRAS else ""
     raise ConfigError(
         f"{group}: expected one of {', '.join(available)}, found {choice!r}, which is not "
         f"installed{remedy}"

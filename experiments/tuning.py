@@ -43,6 +43,11 @@ def hand_rule(bench: Bench, candidates: int = 1000, seed: int = 0, elite: float 
     return max(HandRule(best[1]), HandRule(mean), key=lambda rule: float(bench.score(rule).mean()))
 
 
+def untuned() -> HandRule:
+    """Return the rule from which searches begin: write openers, update what is similar."""
+    return HandRule(_start())
+
+
 def _start() -> Weights:
     start = np.zeros(HAND_SIZE)
     start[0] = 1.0  # openers
