@@ -208,7 +208,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
             info["error"] = error
         if self._ended:
             info["hash"] = after.digest()
-        self._print(episode.position)
+        self._print(episode.position, told=True)
         return observation, reward(after, scores, self.reward_mode), terminated, truncated, info
 
     def turn(self) -> Turn:
@@ -304,6 +304,6 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
             info["truth"] = truth(self.episode, scores)
         return info
 
-    def _print(self, start: int) -> None:
+    def _print(self, start: int, told: bool = False) -> None:
         if self.render_mode == "human":
-            print(transcript(self.episode, marks=self.privileged, start=start))
+            print(transcript(self.episode, marks=self.privileged, start=start, told=told))

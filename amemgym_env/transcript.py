@@ -11,12 +11,13 @@ from amemgym_env.scoring import exam_scores, mean
 from amemgym_env.turn import NO_ANSWER, UNSCORED, Op, Operation, Phase
 
 
-def transcript(episode: Episode, marks: bool = False, start: int = 0) -> str:
+def transcript(episode: Episode, marks: bool = False, start: int = 0, told: bool = False) -> str:
     """Return the lines of all steps from `start` on, and what is waited for now.
 
-    With `marks`, every answer says whether it is right; that is truth, not for agents.
+    With `marks`, every answer says whether it is right; that is truth, not for agents. With
+    `told`, the first step's user message is left out: it was shown when it was waited for.
     """
-    lines = list(_steps(episode, marks, start))
+    lines = list(_steps(episode, marks, start, told))
     if episode.over:
         lines.append("== end ==")
     elif episode.place.phase is Phase.DIALOGUE:
@@ -25,7 +26,7 @@ def transcript(episode: Episode, marks: bool = False, start: int = 0) -> str:
     return "\n".join(lines)
 
 
-def _steps(episode: Episode, marks: bool, start: int) -> Iterator[str]:
+def _steps(episode: Episode, marks: bool, start: int, told: bool) -> Iterator[str]:
     bank = Bank(capacity=episode.bank.capacity)
     turn = 0
     places = episode.places[: episode.position]
@@ -34,9 +35,10 @@ def _steps(episode: Episode, marks: bool, start: int) -> Iterator[str]:
         if place.phase is Phase.DIALOGUE:
             message, reply, operations = record
             time = episode.script.periods[place.period][place.session].time
-            if shown:
+            if shown and not (told and number == start):
                 yield from _heading(episode, place)
                 yield f"user: {message}"
+            if shown:
                 yield f"assistant: {reply}"
             for operation in operations:
                 op = Operation(Op(operation[0]), *operation[1:])

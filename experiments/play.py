@@ -1,0 +1,212 @@
+"""Be the assistant: talk with a simulated user in the terminal, keep the memory, sit the exams.
+
+    python -m experiments.play
+    python -m experiments.play --scenarios base --difficulty default
+
+The dialogue looks as in `AMemGym-v0` with `render_mode="human"`. Nothing is told of which answers
+were right until the end, as for every agent. A plain command line; reads standard input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from amemgym_env import floors
+from amemgym_env.actions import answers, say
+from amemgym_env.env import AMemGymEnv
+from amemgym_env.episode import Episode
+from amemgym_env.errors import InputError
+from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.memory import in_time_order
+from amemgym_env.scoring import exam_scores, mean, uniform_guess
+from amemgym_env.script import DIFFICULTIES
+from amemgym_env.transcript import transcript
+from amemgym_env.turn import NO_ANSWER, Entry, Operation, Phase, Question
+from experiments.tables import WIDTH, number
+
+HELP = """\
+  TEXT             say it, which ends your turn (an empty line: say nothing)
+  /add TEXT        write a new entry
+  /update ID TEXT  change an entry
+  /delete ID       drop an entry
+  /memory          show the whole memory
+  /help            show this
+  /quit            stop, and see the scores so far
+Operations are done when your turn ends, in order."""
+
+
+class Quit(Exception):
+    """The person has had enough."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Play one scenario with whoever sits at the terminal; return the exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        chosen = list(named_scenarios(options.scenarios))
+        env = AMemGymEnv(
+            chosen,
+            difficulty=options.difficulty,
+            capacity=options.capacity,
+            top_k=options.top_k,
+        )
+        env.reset(seed=options.seed, options={"scenario": options.scenario or chosen[0].id})
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print(f"You are the assistant of {_whose(env.episode)}. The exams ask what suits them now.")
+    print("What you do not write down, you will have to do without.")
+    print(HELP)
+    try:
+        _play(env)
+    except (Quit, EOFError, KeyboardInterrupt):
+        print("\nstopped")
+    _print_scores(env.episode)
+    env.close()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments.play", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--scenarios", default="tiny", help="a set's name or a path")
+    parser.add_argument("--scenario", help="id of the scenario; default: the set's first")
+    parser.add_argument("--difficulty", default="none", choices=list(DIFFICULTIES))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--capacity", type=int, help="entries that the memory holds")
+    parser.add_argument("--top-k", type=int, help="entries that are shown for a message")
+    return parser
+
+
+def _whose(episode: Episode) -> str:
+    profile = episode.script.scenario.user_profile
+    return str(profile.get("name") or episode.script.scenario.id)
+
+
+def _play(env: AMemGymEnv) -> None:
+    print(f"\n{transcript(env.episode)}")
+    over = False
+    while not over:
+        position = env.episode.position
+        if env.episode.place.phase is Phase.DIALOGUE:
+            action = _turn(env)
+        else:
+            action = answers([_answer(question) for question in env.exam().questions])
+        *_, terminated, truncated, _ = env.step(action)
+        over = terminated or truncated
+        print(transcript(env.episode, start=position, told=True))
+
+
+def _turn(env: AMemGymEnv) -> dict[str, object]:
+    """Return what the person says and does to the memory in one round."""
+    turn = env.turn()
+    _print_memory("memory", turn.memory, env.episode)
+    operations: list[Operation] = []
+    while True:
+        given = input("you> ").strip()
+        command, _, rest = given.partition(" ")
+        if not command.startswith("/"):
+            return say(given, *operations)
+        if command == "/quit":
+            raise Quit
+        if command == "/help":
+            print(HELP)
+        elif command == "/memory":
+            bank, _ = env.episode.bank.apply_all(operations, turn.time, env.episode.turn)
+            _print_memory("memory after this turn", bank.entries, env.episode, everything=True)
+        else:
+            _note(operations, command, rest.strip(), env)
+
+
+def _note(operations: list[Operation], command: str, rest: str, env: AMemGymEnv) -> None:
+    """Add an operation to those of the turn, or say what is wrong with it."""
+    entry_id, _, text = rest.partition(" ")
+    made = {
+        "/add": Operation.add(rest) if rest else None,
+        "/update": Operation.update(entry_id, text.strip()) if text.strip() else None,
+        "/delete": Operation.delete(entry_id) if entry_id else None,
+    }
+    if command not in made:
+        print(f"  {command}: unknown; /help shows what there is")
+        return
+    operation = made[command]
+    if operation is None:
+        print(f"  {command}: expected {'TEXT' if command == '/add' else 'an ID and what it needs'}")
+        return
+    episode = env.episode
+    _, outcomes = episode.bank.apply_all([*operations, operation], episode.time, episode.turn)
+    if outcomes[-1].status.refused:
+        print(f"  refused: {outcomes[-1].status.value.replace('_', ' ')}")
+        return
+    operations.append(operation)
+    print(f"  noted: {operation.op.value} {rest}")
+
+
+def _print_memory(
+    name: str, entries: Sequence[Entry], episode: Episode, everything: bool = False
+) -> None:
+    bank = episode.bank
+    held = len(entries) if everything else len(bank.entries)
+    size = f"{held}" if bank.capacity is None else f"{held} of {bank.capacity}"
+    count = "" if len(entries) == held else f", {len(entries)} shown"
+    print(f"  [{name}: {size} {'entry' if size == '1' else 'entries'}{count}]")
+    for entry in in_time_order(entries):
+        print(f"    {entry.id}  {entry.text}  ({entry.updated_at[:10]})")
+
+
+def _answer(question: Question) -> int:
+    """Return the index of the choice that the person takes."""
+    print(f"\nexam: {question.text}")
+    for place, choice in enumerate(question.choices, start=1):
+        print(f"  {place}. {choice}")
+    if question.memory:
+        print("  [memory]")
+    for entry in question.memory:
+        print(f"    {entry.id}  {entry.text}  ({entry.updated_at[:10]})")
+    while True:
+        given = input(f"answer 1-{len(question.choices)} (Enter: none)> ").strip()
+        if given == "/quit":
+            raise Quit
+        if not given:
+            return NO_ANSWER
+        if given.isdecimal() and 1 <= int(given) <= len(question.choices):
+            return int(given) - 1
+        print(f"  expected a number from 1 to {len(question.choices)}, found {given!r}")
+
+
+def _print_scores(episode: Episode) -> None:
+    """Print the exams' accuracies, with what would have scored without a memory."""
+    script = episode.script
+    if not episode.exams:
+        print("No exam was taken.")
+        return
+    periods = [exam.period for exam in episode.exams]
+    scores = [exam_scores(exam.answers, script.right_shown[exam.period]) for exam in episode.exams]
+    rows = {
+        "you": [mean(row) for row in scores],
+        "random": [mean(row) for row in uniform_guess(script.scenario)[periods]],
+        "first shown": [mean(row) for row in floors.first_shown(script)[periods]],
+        "initial state": [mean(row) for row in floors.initial_state(script)[periods]],
+        "one period late": [mean(row) for row in floors.one_period_late(script)[periods]],
+    }
+    width = (WIDTH - 30) // 5  # periods that fit beside the names and the mean
+    table = Table(box=SIMPLE_HEAD, title="Accuracy by period", title_justify="left")
+    table.add_column("", no_wrap=True)
+    table.add_column("overall", justify="right", no_wrap=True)
+    shown = range(max(0, len(periods) - width), len(periods))
+    for place in shown:
+        table.add_column(str(periods[place]), justify="right", no_wrap=True)
+    for name, values in rows.items():
+        overall = number(sum(values) / len(values))
+        table.add_row(name, overall, *(number(values[place], 2) for place in shown))
+    Console(width=WIDTH, highlight=False).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
