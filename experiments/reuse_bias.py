@@ -1,0 +1,193 @@
+"""Does replaying recorded dialogues rank memories as live play does?
+
+Swept: agents, each on-policy and over the dialogues of another assistant. Baseline: the on-policy
+ranking. Answers the paper's reuse-bias table (Section 4.2). With a simulated model whose replies
+carry no belief (`exact`, `confusion_only`) the two columns differ by nothing but words: the table
+then says "not modelled".
+
+    python -m experiments.reuse_bias scenarios=base
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+
+from amemgym_env.errors import ConfigError
+from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.randomness import generator
+from amemgym_env.scoring import MemoryScore, bootstrap, memory_score, uniform_guess
+from amemgym_env.statistics import kendall_tau
+from amemgym_env.weaknesses import named_profile
+from experiments import job
+from experiments.evaluate import run as evaluate
+from experiments.run_folder import numbered
+from experiments.settings import (
+    BackendSettings,
+    Count,
+    EvaluateSettings,
+    Settings,
+    SimulatedBackend,
+    checked,
+)
+from experiments.tables import interval, number
+
+RESAMPLES = 2000
+
+
+class ReuseBiasSettings(Settings):
+    """Settings of `python -m experiments.reuse_bias`; conf/reuse_bias.yaml says what they mean."""
+
+    scenarios: str
+    limit: Count | None
+    seed: int
+    agents: list[str]
+    traces: str | None
+    out: str | None
+    backend: BackendSettings
+
+
+class Row(NamedTuple):
+    """One agent's memory scores, by user and period, under both modes."""
+
+    label: str
+    on: MemoryScore
+    off: MemoryScore
+
+
+def agent_settings(label: str) -> dict[str, Any]:
+    """Return the settings of an agent from its label.
+
+    Raises:
+        ConfigError: it is no label of a known agent.
+    """
+    name, *numbers = label.split("-")
+    names = {"native": (), "awi": ("freq", "ns"), "rag": ("freq", "ns", "top_k")}
+    names["awe"] = names["rag"]
+    if len(names.get(name, (None,) * 9)) != len(numbers) or not all(
+        part.isdecimal() for part in numbers
+    ):
+        raise ConfigError(
+            f"agents: expected native, rag-FREQ-NS-TOPK, awe-FREQ-NS-TOPK or awi-FREQ-NS, "
+            f"found {label!r}"
+        )
+    sizes = zip(names[name], map(int, numbers), strict=True)
+    return {"name": name, **dict(sizes)}
+
+
+def played(settings: ReuseBiasSettings, label: str, out: Path, **changes: Any) -> MemoryScore:
+    """Return the memory score of one run, kept in a folder of its own."""
+    same = {"name": "same"}
+    composed = {
+        "scenarios": settings.scenarios,
+        "limit": settings.limit,
+        "difficulty": "none",
+        "seed": settings.seed,
+        "rounds_initial": 1,
+        "rounds_update": 2,
+        "shuffle_choices": True,
+        "capacity": None,
+        "question_blind": False,
+        "diagnosis": True,
+        "upper_bound": True,
+        "templates": None,
+        "out": str(out),
+        "resume": True,
+        "workers": None,
+        "agent": agent_settings(label),
+        "backend": settings.backend.model_dump(),
+        "user_backend": same,
+        "memory_backend": same,
+        "judge_backend": same,
+        **changes,
+    }
+    document = evaluate(checked(EvaluateSettings, composed), quiet=True)
+    scenarios = {item.id: item for item in named_scenarios(settings.scenarios, settings.limit)}
+    names = document["scenarios"]
+
+    def cells(key: str) -> list[npt.NDArray[np.float64]]:
+        return [np.array(document[key][name], np.float64) for name in names]
+
+    guess = [uniform_guess(scenarios[name]) for name in names]
+    return memory_score(cells("accuracy"), guess, cells("upper_bound_accuracy"))
+
+
+def table(rows: list[Row], modelled: bool) -> list[str]:
+    """Return the table's lines, best on-policy first."""
+    ranks = {
+        mode: sorted(rows, key=lambda row: -getattr(row, mode).mean_of_ratios())
+        for mode in ("on", "off")
+    }
+    lines = [
+        "agent          on-policy  95 %        off-policy  95 %        difference  95 %        rank"
+    ]
+    for row in ranks["on"]:
+        users = len(row.on.ratios)
+        moved = ranks["on"].index(row) - ranks["off"].index(row)
+        change = "0" if not moved else f"{'up' if moved > 0 else 'down'} {abs(moved)}"
+        difference = row.off.mean_of_ratios() - row.on.mean_of_ratios()
+
+        def shift(chosen: npt.NDArray[np.int64], row: Row = row) -> float:
+            return row.off.mean_of_ratios(chosen) - row.on.mean_of_ratios(chosen)
+
+        lines.append(
+            f"{row.label:<14} {number(row.on.mean_of_ratios()):<10} "
+            f"{interval(bootstrap(row.on.mean_of_ratios, users)):<11} "
+            f"{number(row.off.mean_of_ratios()):<11} "
+            f"{interval(bootstrap(row.off.mean_of_ratios, users)):<11} "
+            f"{difference:+.3f}      {interval(bootstrap(shift, users)):<11} {change}"
+        )
+    if not modelled:
+        lines.append("reuse bias: not modelled (this profile's replies carry no belief)")
+    low, high = _tau_interval(rows)
+    lines.append(f"Kendall's tau {_tau(rows, None):.2f}, 95 % {low:.2f} to {high:.2f} (scenarios)")
+    return lines
+
+
+def _tau(rows: list[Row], users: npt.NDArray[np.int64] | None) -> float:
+    return kendall_tau(
+        [row.on.mean_of_ratios(users) for row in rows],
+        [row.off.mean_of_ratios(users) for row in rows],
+    )
+
+
+def _tau_interval(rows: list[Row]) -> tuple[float, float]:
+    count = len(rows[0].on.ratios)
+    draws = generator("reuse bias", count).integers(0, count, size=(RESAMPLES, count))
+    low, high = np.nanquantile([_tau(rows, users) for users in draws], [0.025, 0.975])
+    return float(low), float(high)
+
+
+def main(composed: dict[str, Any]) -> float:
+    """Play all agents in both modes, print the table, and return Kendall's tau."""
+    settings = checked(ReuseBiasSettings, composed)
+    for label in settings.agents:
+        agent_settings(label)
+    out = Path(settings.out) if settings.out is not None else numbered("reuse-bias")
+    traces = settings.traces
+    if traces is None:
+        traces = str(out / "traces")
+        played(settings, "native", Path(traces), seed=settings.seed + 1)
+    rows = []
+    for label in settings.agents:
+        on = played(settings, label, out / f"{label}-on")
+        off = played(settings, label, out / f"{label}-off", mode="off_policy", traces=traces)
+        rows.append(Row(label, on, off))
+    backend = settings.backend
+    simulated = isinstance(backend, SimulatedBackend)
+    modelled = not isinstance(backend, SimulatedBackend) or named_profile(backend.profile).echo > 0
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    for line in table(rows, modelled):
+        console.print(line)
+    console.print(
+        "SIMULATED model: not a real model's scores" if simulated else "", f"written to {out}"
+    )
+    return _tau(rows, None)
+
+
+if __name__ == "__main__":
+    job.run("reuse_bias", main, ("backend",))
