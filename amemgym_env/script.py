@@ -18,11 +18,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from amemgym_env import neutral
+from amemgym_env.balance import order
 from amemgym_env.clock import instant, iso
 from amemgym_env.errors import ConfigError
 from amemgym_env.randomness import below, digest, permutation, uniform
 from amemgym_env.scenario import Scenario, Session
-from amemgym_env.topics import topic
+from amemgym_env.topics import form_weights, split_of, topic
 
 Exposures = tuple[tuple[str, str], ...]
 """(variable, value) pairs that an utterance gives away."""
@@ -223,6 +224,10 @@ class _Builder:
             if scenario.library is not None and question.topic is not None
             for variable in question.variables
         }
+        splits = dict.fromkeys(split_of(found.id) for found in self.topics.values())
+        self.weights = {k: w for split in splits for k, w in form_weights(split).items()}
+        self._distracting: dict[str, str] = {}
+        """The variable about whose topic a library distractor speaks."""
         self.distractors = self._shuffled(self._distractor_texts(others), "distractors")
         if difficulty.distractor_sessions and not self.distractors:
             raise ConfigError(
@@ -253,7 +258,7 @@ class _Builder:
         if can_be_late and self._uniform("late", *place) < self.difficulty.late:
             found = None if named is None else self.topics.get(named)
             openers = neutral.OPENERS if found is None else found.openers
-            opener = openers[self._below(len(openers), "opener", *place)]
+            opener = self._shuffled(openers, "opener", *place)[0]
             turns[self._below(rounds - 1, "late round", *place)] = Utterance(
                 0, exposing[0], Kind.LATE, exposing[1]
             )
@@ -267,14 +272,14 @@ class _Builder:
     ) -> Iterator[Utterance]:
         found = None if variable is None else self.topics.get(variable)
         texts = neutral.FOLLOW_UPS if found is None else found.follow_ups
-        order = self._shuffled(texts, "follow-ups", *place)
+        shuffled = self._shuffled(texts, "follow-ups", *place)
         for number in range(count):
-            yield Utterance(0, order[number % len(order)], Kind.FOLLOW_UP)
+            yield Utterance(0, shuffled[number % len(shuffled)], Kind.FOLLOW_UP)
 
     def _with_distractors(
         self, period: int, conversations: list[Conversation], rounds: int
     ) -> list[Conversation]:
-        """Insert the distractor sessions, each at a drawn moment before one of the sessions."""
+        """Insert the distractor sessions, each as likely before any session as after the last."""
         bounds = self._moments(period, conversations)
         drawn = []
         for number in range(self.difficulty.distractor_sessions):
@@ -285,18 +290,16 @@ class _Builder:
             moment = start + timedelta(seconds=seconds)
             text = self.distractors[self._used_distractors % len(self.distractors)]
             self._used_distractors += 1
-            variable = self._below(max(1, len(self.scenario.variables)), "topic", period, number)
+            place = (period, -number - 1)
             turns = (
                 Utterance(0, text, Kind.DISTRACTOR),
-                *self._follow_ups(
-                    self.scenario.variables[variable], rounds - 1, (period, -number - 1)
-                ),
+                *self._follow_ups(self._distracting.get(text), rounds - 1, place),
             )
             drawn.append(Conversation(moment.isoformat().removesuffix("+00:00"), turns, None))
         return sorted([*conversations, *drawn], key=lambda conversation: instant(conversation.time))
 
     def _moments(self, period: int, conversations: list[Conversation]) -> list[datetime]:
-        """Return the period's session times (or its end, without any) with a bound in front."""
+        """Return the period's session times with a bound in front and the last evening's end."""
         times = [instant(conversation.time) for conversation in conversations]
         earlier = [
             instant(session.session_time)
@@ -308,7 +311,8 @@ class _Builder:
         started = self.scenario.periods[period].period_start
         floor = first - timedelta(days=1) if started is None else instant(started)
         start = max([floor, *earlier[-1:]])
-        return [min(start, first), *(times or [end])]
+        evening = end.replace(hour=23, minute=59, second=59)
+        return [min(start, first), *times, max([evening, *times])]
 
     def _with_re_mentions(
         self, period: int, conversations: list[Conversation]
@@ -343,25 +347,27 @@ class _Builder:
 
     def _re_mention(self, said: Session, period: int, number: int) -> Utterance:
         exposures = tuple(said.exposed_states.items())
-        variable, value = exposures[0]
-        if len(exposures) == 1 and variable in self.topics:
+        variable, value = exposures[self._below(len(exposures), "re-mentioned", period, number)]
+        if variable in self.topics:
+            exposures = ((variable, value),)
             texts = self.topics[variable].variables[variable][value].exposures
             texts = tuple(text for text in texts if text != said.query) or texts
-            text = texts[self._below(len(texts), "re-mention text", period, number)]
+            text = self._shuffled(texts, "re-mention text", period, number)[0]
             return Utterance(0, text, Kind.RE_MENTION, exposures)
         lead = neutral.RE_MENTIONS[self._below(len(neutral.RE_MENTIONS), "lead", period, number)]
         return Utterance(0, f"{lead} {said.query}", Kind.RE_MENTION, exposures)
 
     def _distractor_texts(self, others: Sequence[Scenario]) -> list[str]:
         if self.topics:
-            return [
-                text
+            self._distracting = {
+                text: variable
                 for found in dict.fromkeys(self.topics.values())
-                for values in found.variables.values()
+                for variable, values in found.variables.items()
                 for material in values.values()
                 for texts in material.distractors.values()
                 for text in texts
-            ]
+            }
+            return list(self._distracting)
         own = {session.query for period in self.scenario.periods for session in period.sessions}
         # Sorted, so that a script does not depend on the order of the set.
         return sorted(
@@ -376,8 +382,8 @@ class _Builder:
         )
 
     def _shuffled(self, texts: Sequence[str], *key: str | int) -> list[str]:
-        order = permutation(len(texts), "script", self.scenario.id, self.seed, *key)
-        return [texts[index] for index in order]
+        """Order texts by draws in which their form tells nothing (`balance`)."""
+        return order(texts, self.weights, "script", self.scenario.id, self.seed, *key)
 
     def _uniform(self, *key: str | int) -> float:
         return uniform("script", self.scenario.id, self.seed, *key)
