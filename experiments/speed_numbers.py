@@ -8,10 +8,12 @@ are random and drawn beforehand. Async runs in processes of its own, so wall tim
 from __future__ import annotations
 
 import multiprocessing
+import re
 import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import cycle, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -149,9 +151,19 @@ def _peak(pool_size: int, mode: str, num_envs: int, steps: int) -> float:
         if mode == "scalar" and (terminated or truncated):
             env.reset()
     env.close()
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     workers = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss if mode == "async" else 0
-    return (own + workers * min(num_envs, 1)) / 1024
+    return _high_water_mark() + num_envs * workers / 1024
+
+
+def _high_water_mark() -> float:
+    """Return this process's peak memory in MB."""
+    # `ru_maxrss` of a new process begins with what its parent held; Linux's VmHWM does not.
+    status = Path("/proc/self/status")
+    if status.exists():
+        found = re.search(r"VmHWM:\s+(\d+) kB", status.read_text())
+        if found:
+            return int(found[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class Growth(NamedTuple):
@@ -205,7 +217,7 @@ def flat_memory(steps: int = 10_000_000, num_envs: int = 1024, refresh_every: in
         if number % refresh_every == refresh_every - 1:
             pool.refresh(4)
         if number in (total // 10, total - 1):
-            marks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+            marks.append(_high_water_mark())
     return tuple(marks)
 
 
