@@ -134,7 +134,7 @@ class CreditReplay:
                 gained += factual[number] == 1.0 and without[number] == 0.0
                 lost += factual[number] == 0.0 and without[number] == 1.0
         worth = (gained - lost) / cells if cells else float("nan")
-        return Credit(left_out, worth, int(gained), int(lost))
+        return Credit(left_out, float(worth), int(gained), int(lost))
 
     def _banks(
         self, left_out: Step | None = None, *, entry: bool = False
