@@ -177,6 +177,8 @@ class _Run:
         self._check(script, earlier)
         known = scenario_result(script, earlier)
         if known.complete or self.stopped:
+            if known.complete and self.progress is not None:
+                self.progress(script.scenario, {"event": "end", "hash": known.hash, "error": None})
             return known
         self._play(script, journal, earlier)
         return scenario_result(script, journal.read())

@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from amemgym_env.journal import Event
@@ -15,36 +15,58 @@ from amemgym_env.scenario import Scenario
 
 
 class Progress:
-    """A bar over scenarios with the turns, calls and dollars so far."""
+    """A bar with scenarios, turns, calls, dollars and the time left.
 
-    def __init__(self, scenarios: int, *, shown: bool = True) -> None:
+    The bar moves with every period of every scenario: with many scenarios side by side, none may
+    end for an hour.
+    """
+
+    def __init__(
+        self, scenarios: int, *, shown: bool = True, console: Console | None = None
+    ) -> None:
         self._lock = threading.Lock()
-        self._turns = self._calls = 0
-        self._usd = 0.0
+        self._total = scenarios
+        self._turns = self._calls = self._ended = 0
+        self._usd: float | None = 0.0
+        self._share: dict[str, float] = {}
+        console = console or Console(stderr=True)
         self._bar = Bar(
-            TextColumn("scenarios"),
-            BarColumn(bar_width=16),
-            MofNCompleteColumn(),
+            BarColumn(bar_width=10),
             TextColumn("{task.fields[counts]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            TextColumn("left"),
+            console=console,
             transient=True,
             disable=not (shown and sys.stderr.isatty()),
         )
-        self._task = self._bar.add_task("", total=scenarios, counts="")
+        self._task = self._bar.add_task("", total=float(scenarios), counts=self.counts())
 
     def event(self, scenario: Scenario, event: Event) -> None:
         """Count an event; called from the threads that play."""
         with self._lock:
-            if event["event"] == "turn":
+            kind = event["event"]
+            if kind == "turn":
                 self._turns += 1
-            elif event["event"] == "call":
+            elif kind == "call":
                 self._calls += 1
-                self._usd += (event.get("usage") or {}).get("usd") or 0.0
-            if event["event"] == "end":
-                self._bar.advance(self._task)
-            counts = f"{self._turns} turns, {self._calls} calls, ${self._usd:.2f}"
-            self._bar.update(self._task, counts=counts)
+                self._spend(event.get("usage") or {})
+            elif kind == "end":
+                self._ended += 1
+                self._share[scenario.id] = 1.0
+            elif kind == "exam":
+                self._share[scenario.id] = (event["period"] + 1) / (len(scenario.periods) + 1)
+            done = sum(self._share.values())
+            self._bar.update(self._task, completed=done, counts=self.counts())
+
+    def counts(self) -> str:
+        """Return the counts so far; an unknown price is no zero."""
+        dollars = "$?" if self._usd is None else f"${self._usd:,.2f}"
+        scenarios = f"{self._ended}/{self._total} scenarios"
+        return f"{scenarios}, {_short(self._turns)} turns, {_short(self._calls)} calls, {dollars}"
+
+    def _spend(self, usage: Event) -> None:
+        price = usage.get("usd", 0.0)
+        self._usd = None if self._usd is None or price is None else self._usd + price
 
     def __enter__(self) -> Progress:
         """Show the bar."""
@@ -59,3 +81,8 @@ class Progress:
     ) -> None:
         """Take the bar away."""
         self._bar.stop()
+
+
+def _short(count: int) -> str:
+    """Return a count that keeps the line within 80 columns."""
+    return f"{count:,}" if count < 10_000 else f"{count / 1000:,.0f}k"
