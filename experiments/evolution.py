@@ -173,8 +173,8 @@ class FromFeedback:
     target: Target = "types"
     proposals: int = 1
     score: Score | None = None
-    questions: tuple[int, ...] | None = None
-    """Questions that the feedback is about; None: all."""
+    half: bool = False
+    """Whether the feedback is about every second question only, from the first."""
     instead: Callable[[str, int], Evidence] | None = None
     """(scenario, period) -> the evidence that is shown in place of the agent's own."""
 
@@ -184,8 +184,8 @@ class FromFeedback:
         """Return the record of the step."""
         if self.instead is not None:
             seen = self.instead(script.scenario.id, seen.period)
-        if self.questions is not None:
-            seen = seen.only(self.questions)
+        if self.half:
+            seen = seen.only(range(0, len(seen.asked), 2))
         told = feedback([seen], self.switches)
         models: Models = agent.models
         return step(models, policy, self.kind, self.target, told, self.proposals, self.score)

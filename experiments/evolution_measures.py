@@ -28,11 +28,11 @@ PAPER = {
 """The paper's AWI (gpt-4.1-mini): memory score, write, read and utilization failures."""
 
 
-def measures(played: Played, questions: Sequence[int] | None = None) -> Users:
-    """Return the measures of each user, over some questions or all."""
+def measures(played: Played, *, untold: bool = False) -> Users:
+    """Return the measures of each user; `untold`: over questions that half feedback left out."""
     users: Users = {}
     for result in played.results.scenarios:
-        columns = list(range(result.accuracy.shape[1])) if questions is None else list(questions)
+        columns = list(range(result.accuracy.shape[1]))[int(untold) :: 1 + int(untold)]
         accuracy, best = result.accuracy[:, columns], result.upper_bound[:, columns]
         guess = uniform_guess(result.script.scenario)[:, columns]
         scored = ~np.isnan(accuracy) & ~np.isnan(best)
@@ -54,6 +54,11 @@ def measures(played: Played, questions: Sequence[int] | None = None) -> Users:
     return users
 
 
+def _known(values: Sequence[float]) -> npt.NDArray[np.float64]:
+    array = np.array(values, dtype=np.float64)
+    return array[~np.isnan(array)]
+
+
 def _mean(values: npt.NDArray[np.float64]) -> float:
     return float(values.mean()) if values.size else float("nan")
 
@@ -69,7 +74,7 @@ def mean_over_seeds(seeds: Sequence[Users]) -> Users:
 def summary(users: Users, plain: Users) -> dict[str, Any]:
     """Return means over users, and the gain in memory score over `plain` with its interval."""
     document: dict[str, Any] = {
-        name: float(np.nanmean([found[name] for found in users.values()])) for name in MEASURES
+        name: _mean(_known([found[name] for found in users.values()])) for name in MEASURES
     }
     pairs = [
         found["memory"] - plain[user]["memory"]

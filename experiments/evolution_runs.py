@@ -13,7 +13,7 @@ from typing import Any
 
 from amemgym_env.backend import Models
 from amemgym_env.evaluation import Backends, Game, evaluate, script_of
-from amemgym_env.feedback import Evidence, Switch
+from amemgym_env.feedback import Evidence
 from amemgym_env.journal import Event, FileJournal
 from amemgym_env.memory_prompts import INFORMATION_TYPES
 from amemgym_env.play import AgentMaker, made_agent
@@ -23,7 +23,7 @@ from amemgym_env.scenario_files import slug
 from amemgym_env.script import Script
 from amemgym_env.topics import topics
 from amemgym_env.turn import Agent, Exam, MemoryView, Operation, Probe, Turn
-from experiments.evolution import Evolver, FromFeedback, Improver, Policy, RandomTypes, Target
+from experiments.evolution import Evolver, FromFeedback, Improver, Policy, RandomTypes
 from experiments.evolution import evidence as evidence_of
 from experiments.evolution import lineage as lineage_of
 
@@ -100,13 +100,6 @@ def play(
     )
 
 
-def evolved(
-    stage: Stage, scenarios: Sequence[Scenario], improve: FromFeedback, name: str
-) -> Played:
-    """Play users who each evolve a policy of their own, after every exam."""
-    return play(stage, name, scenarios, improve=improve)
-
-
 CONTROLS = ("another_users_feedback", "random_types", "oracle_types", "half_of_the_questions")
 """Controls that are played as conditions; `emptied` is a check of its own."""
 
@@ -135,13 +128,8 @@ def control(
     elif name == "random_types":
         changed = RandomTypes(main.lengths, foreign_matters())
     else:
-        changed = replace(improve, questions=tuple(told_questions(scenarios)))
+        changed = replace(improve, half=True)
     return play(stage, name, scenarios, improve=changed)
-
-
-def told_questions(scenarios: Sequence[Scenario]) -> range:
-    """Return the numbers of every second question: told of in feedback; the others are scored."""
-    return range(0, min(len(item.qas) for item in scenarios), 2)
 
 
 def oracle(script: Script) -> Policy:
@@ -226,6 +214,3 @@ def guard(stage: Stage, scenarios: Sequence[Scenario]) -> Callable[[Policy], flo
         return known[policy]
 
     return score
-
-
-__all__ = ["CONTROLS", "Played", "Stage", "Switch", "Target", "control", "evolved", "guard", "play"]

@@ -41,7 +41,6 @@ from experiments.evolution_runs import (
     guard,
     oracle,
     play,
-    told_questions,
 )
 from experiments.evolve_settings import EvolveSettings
 from experiments.models import agent_maker, backends
@@ -135,10 +134,8 @@ def _each(settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario])
         played = control(stage, scenarios, name, improve, plain, main)
         lineage[name] = _without_entries(played)
         if name == HALF:
-            told = set(told_questions(scenarios))
-            rest = [item for item in range(len(scenarios[0].qas)) if item not in told]
-            rows[f"none_{HALF}"] = measures(plain, rest)
-            rows[name] = measures(played, rest)
+            rows[f"none_{HALF}"] = measures(plain, untold=True)
+            rows[name] = measures(played, untold=True)
         else:
             rows[name] = measures(played)
     return rows, _emptied(stage, scenarios, main), lineage

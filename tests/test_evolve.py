@@ -1,0 +1,437 @@
+"""Evolving memory policies: feedback, proposals, guard, resume, controls (B02-03, -07, -08)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents import AWE, AWI
+from amemgym_env.attention import Attention, listed_types, named
+from amemgym_env.backend import Backend, Call, Completion, Models, Usage
+from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation import Game, simulated
+from amemgym_env.evolution_prompts import (
+    EVOLVING,
+    MOST_CHARACTERS,
+    PromptEvolution,
+    TypesEvolution,
+    repaired,
+)
+from amemgym_env.feedback import NAMED, SWITCHES, Evidence, feedback, gather, recall, switches
+from amemgym_env.journal import FileJournal
+from amemgym_env.memory_prompts import INFORMATION_TYPES, DictionaryUpdate, FactExtraction
+from amemgym_env.prompt import BUILT_IN, message
+from amemgym_env.scenario import Scenario
+from amemgym_env.script import build
+from amemgym_env.simulated import SimulatedModel
+from amemgym_env.simulated_policy import better_prompt, better_types
+from amemgym_env.weaknesses import Weaknesses
+from experiments import evolution, evolve, job, population
+from experiments.evolution import FromFeedback, Policy, propose, step
+from experiments.evolution_runs import Stage, emptied, oracle, play
+from experiments.evolve_settings import EvolveSettings
+from experiments.settings import checked
+
+FORGETFUL = Weaknesses(extraction_miss=0.4)
+
+
+class Scripted(Backend):
+    """Gives prepared replies, in order."""
+
+    name = "scripted"
+    simulated = True
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = list(replies)
+
+    def complete(self, call: Call) -> Completion:
+        return Completion(self.replies.pop(0), Usage(calls=1))
+
+
+def models(*replies: str) -> Models:
+    return Models({"assistant": Scripted(*replies)})
+
+
+def stage(path: Path, kind: str = "awi", seed: int = 0) -> Stage:
+    def of(script: Any) -> dict[str, Backend]:
+        return {"assistant": SimulatedModel(script, FORGETFUL)}
+
+    agent = {"awi": AWI, "awe": AWE}[kind]
+    return Stage(agent, evolution.WRITERS[kind], of, Game(seed=seed), path)
+
+
+# Prompts
+
+
+def test_golden_types_evolution() -> None:
+    (sent,) = TypesEvolution(("homes", "pets"), "Question 1: {why}?", 2, 3).render(BUILT_IN)
+    assert sent["content"].startswith("A personal assistant keeps a memory of its user.")
+    assert (
+        "\nThe list now:\n- homes\n- pets\n\nFeedback:\nQuestion 1: {why}?\n\n" in sent["content"]
+    )
+    assert "This is proposal 2 of 3: let proposals differ." in sent["content"]
+    assert sent["content"].endswith('{"information_types": ["...", ...]}')
+
+
+def test_golden_prompt_evolution() -> None:
+    prompt = PromptEvolution("Note {messages}.", ("messages",), "told", 1, 1)
+    (sent,) = prompt.render(BUILT_IN)
+    assert "<prompt>\nNote {messages}.\n</prompt>\n\nFeedback:\ntold\n" in sent["content"]
+    assert "where their contents belong: {messages}. " in sent["content"]
+    assert sent["content"].endswith('{"prompt": "..."}')
+
+
+def test_prompts_of_an_evolution_have_their_placeholders() -> None:
+    for prompt in EVOLVING:
+        assert all(f"{{{name}}}" in prompt.template for name in prompt.placeholders)
+
+
+@pytest.mark.parametrize(
+    "text", ["output {{}} if nothing is new", "call me {{name}}", "a {{messages}} b \\1 $& {x}"]
+)
+def test_b02_03_braces_are_the_same_after_any_number_of_cycles(text: str) -> None:
+    prompt = f"{text}\nLook for:\n{{information_types}}\n\n{{messages}}"
+    said = (message("user", "hello"),)
+
+    def rendered(policy: Policy) -> str:
+        agent = AWE(models())
+        policy.apply(agent, "fact_extraction")
+        (sent,) = FactExtraction(said, agent.information_types).render(agent.models.templates)
+        return sent["content"]
+
+    policy = Policy(("pets",), prompt)
+    first = rendered(policy)
+    assert text.replace("{messages}", "user: hello") in first
+    for _ in range(3):
+        policy = Policy.from_json(json.loads(json.dumps(policy.to_json())))
+        reply = json.dumps({"prompt": policy.prompt})
+        kept = propose(models(reply), policy, "fact_extraction", "prompt", "", 1, 1)
+        assert kept.status == "no change"
+        assert rendered(policy) == first
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "changed"),
+    [
+        ({"prompt": "Look for:\n{information_types}"}, "accepted", True),
+        ({"prompt": "{messages} {information_types} {messages}"}, "accepted", True),
+        ({"prompt": ""}, "empty", False),
+        ({"prompt": "{messages}{information_types}" + "x" * 60_000}, "unreadable", False),
+        ({"prompt": FactExtraction.template}, "no change", False),
+        ({"prompt": None}, "unreadable", False),
+    ],
+    ids=["i-missing", "ii-twice", "iii-empty", "iv-long", "v-same", "vi-null"],
+)
+def test_b02_07_a_prompt_that_a_model_wrote(
+    reply: dict[str, Any], status: str, changed: bool
+) -> None:
+    record = step(models(json.dumps(reply)), Policy(), "fact_extraction", "prompt", "told")
+    assert record["status"] == status
+    after = Policy.from_json(record["after"])
+    assert (after != Policy()) is changed
+    if changed:
+        agent = AWE(models())
+        after.apply(agent, "fact_extraction")
+        said = (message("user", "hello"),)
+        (sent,) = FactExtraction(said).render(agent.models.templates)
+        assert "user: hello" in sent["content"]
+        assert len(after.prompt or "") <= MOST_CHARACTERS
+
+
+def test_b02_07_a_missing_placeholder_is_added_once() -> None:
+    fixed = repaired(DictionaryUpdate, "Only {memories}.")
+    assert fixed.added == ("information_types", "messages")
+    assert repaired(DictionaryUpdate, fixed.text).added == ()
+    record = step(
+        models(json.dumps({"prompt": "{messages}"})), Policy(), "fact_extraction", "prompt", ""
+    )
+    assert record["proposals"][0]["status"] == "repaired"
+
+
+def test_b02_08_a_resumed_run_goes_on_from_the_evolved_policy(
+    tiny: list[Scenario], tmp_path: Path
+) -> None:
+    told = FromFeedback(switches("complete"), "dictionary_update")
+    whole = play(stage(tmp_path / "whole"), "complete", tiny, improve=told)
+    steps = 0
+
+    class Dies(Exception):
+        pass
+
+    def dying(script: Any, agent: Any, policy: Policy, seen: Evidence) -> dict[str, Any]:
+        nonlocal steps
+        steps += 1
+        if steps == 4:
+            raise Dies
+        return told(script, agent, policy, seen)
+
+    with pytest.raises(Dies):
+        play(stage(tmp_path / "cut"), "complete", tiny, improve=dying)
+    resumed = play(stage(tmp_path / "cut"), "complete", tiny, improve=told)
+    assert resumed.steps == whole.steps
+    assert resumed.results.to_json()["hashes"] == whole.results.to_json()["hashes"]
+    for scenario in tiny:
+        history = resumed.steps[scenario.id]
+        assert len(history) == len(scenario.periods)
+        for before, after in pairwise(history):
+            assert after.get("before", after["after"]) == before["after"]
+        assert resumed.policy(scenario.id) != Policy()
+
+
+def test_b02_08_a_shared_policy_goes_on_from_its_lineage(
+    tiny: list[Scenario], tmp_path: Path
+) -> None:
+    (part, *_) = population.divisions(tiny, 3)
+    how = population.Shared(switches("complete"), "types", 1, False, 3)
+    whole = population.evolve(stage(tmp_path / "whole"), "fold", part, how)
+    population.evolve(stage(tmp_path / "cut"), "fold", part, how._replace(generations=1))
+    resumed = population.evolve(stage(tmp_path / "cut"), "fold", part, how)
+    assert resumed == whole
+    assert len(resumed) == 3
+    assert resumed[1]["before"] == resumed[0]["after"] != Policy().to_json()
+
+
+# Feedback
+
+
+def evidence(tiny: list[Scenario]) -> Evidence:
+    script = build(tiny[0])
+    count = len(tiny[0].qas)
+    return gather(script, 0, [0] * count, [["1"]] * count, {"1": "home: a boat"})
+
+
+def test_labels_in_the_feedback_are_those_that_the_agent_saw(tiny: list[Scenario]) -> None:
+    script = build(tiny[0], seed=3)
+    right = list(script.right_shown[1])
+    text = feedback([gather(script, 1, right, [], {})], switches("complete"))
+    for number, label in enumerate(right, start=1):
+        assert f"The assistant's answer to question {number}: {label + 1}\n" in text
+        assert f"The right answer to question {number}: {label + 1}" in text
+    for number, _ in enumerate(tiny[0].qas):
+        for label, choice in enumerate(script.choices_shown(number), start=1):
+            assert f"\n{label}. {choice}" in text
+    unanswered = gather(script, 1, [-1] * len(right), [], {})
+    assert "answer to question 1: none" in feedback([unanswered], switches("answers"))
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_a_switch_tells_its_part_and_no_other(switch: str, tiny: list[Scenario]) -> None:
+    parts = {
+        "questions": "Question 1: ",
+        "choices": "\n1. ",
+        "answers": "The assistant's answer",
+        "truth": "The right answer",
+        "memories": "Memories retrieved",
+        "exposed": "What the user gave away",
+    }
+    text = "\n" + feedback([evidence(tiny)], switches(switch))
+    assert [name for name, part in parts.items() if part in text] == [switch]
+
+
+def test_named_feedback_is_what_the_paper_says_and_what_its_configurations_do() -> None:
+    assert NAMED["none"] == frozenset()
+    assert NAMED["question_only"] == {"questions"}
+    assert NAMED["complete"] == set(SWITCHES)
+    assert "memories" in NAMED["released_question_only"]
+    assert not NAMED["released_complete"] & {"truth", "exposed"}
+    assert switches("questions+truth") == {"questions", "truth"}
+    with pytest.raises(ConfigError, match="joined by"):
+        switches("questions+answer_key")
+
+
+def test_recall_counts_newly_exposed_values_that_memories_state(tiny: list[Scenario]) -> None:
+    script = build(tiny[0])
+    pairs = [
+        (utterance, pair)
+        for conversation in script.periods[0]
+        for utterance in conversation.utterances
+        for pair in utterance.exposures
+    ]
+    assert recall(script, 0, []) == (0, len(pairs))
+    assert recall(script, 0, [utterance.text for utterance, _ in pairs]) == (len(pairs),) * 2
+    _, (variable, value) = pairs[0]
+    one, _ = recall(script, 0, [f"{variable}: {value.replace('_', ' ').upper()}"])
+    assert one >= 1
+
+
+# The simulated model
+
+
+def test_the_general_list_and_a_prompt_without_a_list_change_nothing() -> None:
+    attention = Attention()
+    for base in (0.0, 0.3, 1.0):
+        assert attention.miss(base, "pet_name", INFORMATION_TYPES) == base
+        assert attention.miss(base, "pet_name", None) == base
+    (sent,) = FactExtraction((message("user", "x"),)).render(BUILT_IN)
+    assert listed_types(sent["content"]) == INFORMATION_TYPES
+
+
+def test_naming_helps_narrowing_hurts_and_length_costs() -> None:
+    attention = Attention()
+    general = INFORMATION_TYPES
+    plain = attention.miss(0.3, "garden_watering_days", general)
+    in_part = attention.miss(0.3, "garden_watering_days", (*general, "gardens"))
+    in_full = attention.miss(0.3, "garden_watering_days", (*general, "garden watering days"))
+    assert in_full < in_part < plain
+    assert attention.miss(0.3, "garden_watering_days", ("jazz records",)) > plain
+    others = tuple(f"jazz record number {number}" for number in range(20))
+    assert attention.miss(0.3, "garden_watering_days", (*general, *others)) > plain
+    assert named("garden_watering_days", general) == 0.0
+
+
+def test_proposals_come_from_the_text_of_the_feedback_alone(tiny: list[Scenario]) -> None:
+    told = feedback([evidence(tiny)], switches("complete"))
+    (sent,) = TypesEvolution(INFORMATION_TYPES, told).render(BUILT_IN)
+    one = better_types(sent["content"], lambda *key: 0.5)
+    assert one[: len(INFORMATION_TYPES)] == list(INFORMATION_TYPES)
+    given = {name.replace("_", " ") for name, _ in evidence(tiny).exposed}
+    assert given <= set(one)
+    values = {value.replace("_", " ") for _, value in evidence(tiny).exposed}
+    assert not values & set(one)
+    (empty,) = TypesEvolution(INFORMATION_TYPES, "").render(BUILT_IN)
+    assert better_types(empty["content"], lambda *key: 0.5) == list(INFORMATION_TYPES)
+    for script in (build(tiny[0]), build(tiny[1])):  # whose model it is does not matter
+        asked = Models({"assistant": SimulatedModel(script)})
+        assert list(asked.ask(TypesEvolution(INFORMATION_TYPES, told)).value or ()) == one
+
+
+def test_wrong_questions_come_first_where_the_feedback_tells_which(tiny: list[Scenario]) -> None:
+    script = build(tiny[0])
+    right = list(script.right_shown[0])
+    answers = [right[0] + 1, *right[1:]]
+    seen = replace(gather(script, 0, answers, [], {}), exposed=())
+    (sent,) = TypesEvolution(INFORMATION_TYPES, feedback([seen], switches("complete"))).render(
+        BUILT_IN
+    )
+    added = better_types(sent["content"], lambda *key: 0.5)[len(INFORMATION_TYPES) :]
+    assert len([kind for kind in added if kind.startswith("matters of")]) == 1
+
+
+def test_a_whole_prompt_evolves_and_is_read(tiny: list[Scenario]) -> None:
+    told = feedback([evidence(tiny)], switches("exposed"))
+    for kind in (FactExtraction, DictionaryUpdate):
+        asked = PromptEvolution(kind.template, kind.placeholders, told)
+        (sent,) = asked.render(BUILT_IN)
+        prompt = better_prompt(sent["content"], lambda *key: 0.5)
+        assert repaired(kind, prompt).added == ()
+        agent = AWE(models())
+        Policy(prompt=prompt).apply(agent, kind.kind)
+        call: Any = DictionaryUpdate((), ()) if kind is DictionaryUpdate else FactExtraction(())
+        (rendered,) = call.render(agent.models.templates)
+        given = {name.replace("_", " ") for name, _ in evidence(tiny).exposed}
+        assert given <= set(listed_types(rendered["content"]) or ())
+
+
+# The loop
+
+
+def test_the_guard_rejects_what_does_worse_and_takes_the_best() -> None:
+    replies = [json.dumps({"information_types": [name]}) for name in ("bad", "best", "good")]
+    worth = {(): 0.0, ("bad",): 0.1, ("good",): 0.6, ("best",): 0.7, INFORMATION_TYPES: 0.5}
+
+    def score(policy: Policy) -> float:
+        return worth[policy.information_types]
+
+    record = step(models(*replies), Policy(), "dictionary_update", "types", "", 3, score)
+    assert record["after"]["information_types"] == ["best"]
+    assert [item["score"] for item in record["proposals"]] == [0.1, 0.7, 0.6]
+    assert "+- best" in record["difference"]
+    rejected = step(models(replies[0]), Policy(), "dictionary_update", "types", "", 1, score)
+    assert rejected["status"] == "rejected"
+    assert Policy.from_json(rejected["after"]) == Policy()
+    unguarded = step(models(replies[0]), Policy(), "dictionary_update", "types", "")
+    assert unguarded["after"]["information_types"] == ["bad"]
+
+
+@pytest.mark.parametrize("kind", ["awi", "awe"])
+def test_emptied_dialogues_score_what_never_write_scores(
+    kind: str, tiny: list[Scenario], tmp_path: Path
+) -> None:
+    hiding = [f"user: {utterance.text}" for utterance in build(tiny[0]).utterances][:40]
+    answers = [choice.answer for asked in tiny[0].qas for choice in asked.answer_choices][:15]
+    for policy in (oracle(build(tiny[0])), Policy((*INFORMATION_TYPES, *hiding, *answers))):
+        (result,) = emptied(stage(tmp_path, kind), tiny[0], policy).scenarios
+        assert (result.accuracy == result.never_write).all()
+
+
+def test_every_user_is_unseen_once_and_never_evolves_what_measures_it() -> None:
+    users: Sequence[Any] = [f"user {number}" for number in range(11)]
+    parts = population.divisions(users, 4)
+    unseen: list[Any] = [name for part in parts for name in part.unseen]
+    assert sorted(unseen) == sorted(users)
+    for part in parts:
+        names: list[Any] = [*part.evolving, *part.held_out, *part.unseen]
+        assert sorted(names) == sorted(users)
+    with pytest.raises(ConfigError, match="folds"):
+        population.divisions(users, 2)
+
+
+def settings(**changes: Any) -> EvolveSettings:
+    composed = job.compose("evolve", changes.pop("words", ()))
+    return checked(EvolveSettings, {**composed, **changes})
+
+
+def test_the_job_plays_every_control_and_a_second_call_plays_nothing(tmp_path: Path) -> None:
+    given = settings(
+        scenarios="tiny", feedback=["question_only", "complete"], guard="none", out="E"
+    )
+    document = evolve.run(given)
+    assert list(document["conditions"]) == [
+        "none",
+        "question_only",
+        "complete",
+        "another_users_feedback",
+        "random_types",
+        "oracle_types",
+        "none_half_of_the_questions",
+        "half_of_the_questions",
+    ]
+    assert document["emptied_dialogues"] == [{"seed": 0, "equal_to_never_write": 3, "users": 3}]
+    assert document["conditions"]["none"]["gain"] == 0.0
+    lineage = json.loads((tmp_path / "E" / "lineage.json").read_text(encoding="utf-8"))
+    steps = lineage["seed-0"]["complete"]["tiny-ada"]
+    assert steps[0]["feedback"].startswith("Question 1: ")
+    assert steps[0]["difference"]
+    before = {path: path.stat().st_size for path in tmp_path.rglob("*.jsonl")}
+    assert evolve.run(given) == document
+    assert {path: path.stat().st_size for path in tmp_path.rglob("*.jsonl")} == before
+
+
+@pytest.mark.parametrize("guard", ["none", "held_out"])
+def test_a_shared_policy_is_measured_on_unseen_users(guard: str) -> None:
+    given = settings(
+        scenarios="tiny", population="shared", cadence="episode", guard=guard, folds=3,
+        generations=2, proposals=2, out="E", words=["agent=awe"],
+    )  # fmt: skip
+    document = evolve.run(given)
+    assert document["conditions"]["complete"]["users"] == 3
+    assert document["emptied_dialogues"] == [{"seed": 0, "equal_to_never_write": 3, "users": 3}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"words": ["agent=rag"]}, "expected agent=awe or awi"),
+        ({"population": "shared"}, "add cadence=episode"),
+        ({"proposals": 2, "guard": "none"}, "need scores to choose by"),
+        ({"seeds": []}, "at least 1"),
+    ],
+    ids=["agent", "shared", "proposals", "seeds"],
+)
+def test_settings_that_do_not_fit_are_refused(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        settings(**changes)
+
+
+def test_journals_hold_the_lineage(tiny: list[Scenario], tmp_path: Path) -> None:
+    told = FromFeedback(switches("question_only"), "fact_extraction")
+    played = play(stage(tmp_path, "awe"), "x", tiny[:1], improve=told)
+    journal = FileJournal(next((tmp_path / "x" / "journals").iterdir()))
+    assert evolution.lineage(journal.read()) == played.steps[tiny[0].id]
+    assert simulated("exact")(build(tiny[0]))["assistant"].simulated
