@@ -176,13 +176,7 @@ class LitellmModel(Backend):
         self.asked.choose_form("response_format" in supported, bool(schema))
 
     async def _answer(self, call: Call, key: str | None) -> Completion:
-        estimate = self._estimate(call)
-        self.budget.reserve(estimate)
-        completion = None
-        try:
-            completion = await self._attempts(call)
-        finally:
-            self.budget.settle(estimate, None if completion is None else completion.usage)
+        completion = await self._attempts(call)
         if self._cache is not None and key is not None and completion.cause is None:
             await asyncio.to_thread(self._cache.put, key, completion)
         return completion
@@ -192,19 +186,25 @@ class LitellmModel(Backend):
         while True:
             async with self._gated():
                 await self._paced()
+                estimate = self._estimate(call)
+                self.budget.reserve(estimate)
+                spent = None
                 arguments = self.asked.of(call)
                 sent = time.perf_counter()
                 try:
                     work = library().acompletion(**arguments, **self._fixed(call))
                     response = await asyncio.wait_for(work, self.timeout)
                     seconds = time.perf_counter() - sent
-                    return self._completed(
-                        call, read_response(response), seconds, Usage(failed, seconds=sent - begun)
-                    )
+                    retries = Usage(failed, seconds=sent - begun)
+                    done = self._completed(call, read_response(response), seconds, retries)
+                    spent = done.usage
+                    return done
                 except TimeoutError:
                     fault = Fault("transport", f"no answer within {self.timeout:g} seconds")
                 except Exception as error:  # noqa: BLE001 - every error is classified
                     fault = classify(error)
+                finally:
+                    self.budget.settle(estimate, spent)
             failed += 1
             if fault.kind == "parameter" and self.asked.leave_out(fault, arguments):
                 continue

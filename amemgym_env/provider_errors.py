@@ -57,6 +57,8 @@ def classify(error: Exception) -> Fault:
         return Fault("content", message, "context_exceeded")
     if "ContentPolicyViolationError" in names:
         return Fault("content", message, "filtered")
+    if "Invalid response object" in text and "valid string" in text:
+        return Fault("content", message, "unreadable")  # answered and billed, in a form unknown
     if "UnsupportedParamsError" in names or status in (400, 422):
         refused = tuple(name for name in OPTIONAL if re.search(rf"\b{name}\b", text))
         if "must contain the word" in text:

@@ -138,7 +138,7 @@ class ModelServer:
                     self.open -= 1
                 if not done:
                     return
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
