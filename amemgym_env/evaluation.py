@@ -26,7 +26,7 @@ from amemgym_env.reference import reference
 from amemgym_env.results import Results, ScenarioResult, scenario_result
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script, build
-from amemgym_env.simulated import SimulatedModel
+from amemgym_env.simulated import DEFAULT_PROFILE, SimulatedModel
 from amemgym_env.stores import NumpyStore, StoreFactory
 from amemgym_env.traces import Trace, traces
 from amemgym_env.version import VERSION
@@ -54,7 +54,7 @@ class Game:
     question_blind: bool = False
 
 
-def simulated(profile: str = "confusion_only") -> Backends:
+def simulated(profile: str = DEFAULT_PROFILE) -> Backends:
     """Return the simulated model in all roles, with a profile of weaknesses."""
     return lambda script: {"assistant": SimulatedModel(script, profile)}
 

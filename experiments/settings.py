@@ -11,6 +11,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from amemgym_env.errors import ConfigError
+from amemgym_env.weaknesses import DEFAULT_PROFILE
+from experiments.memory_search import (
+    EmbeddingSettings,
+    HashedSettings,
+    NumpySettings,
+    StoreSettings,
+)
 
 
 class Settings(BaseModel):
@@ -71,7 +78,7 @@ class SimulatedBackend(Settings):
     """`backend=simulated`."""
 
     name: Literal["simulated"]
-    profile: str = "confusion_only"
+    profile: str = DEFAULT_PROFILE
 
 
 class LitellmBackend(Settings):
@@ -147,14 +154,18 @@ class EvaluateSettings(Settings):
     user_backend: RoleSettings
     memory_backend: RoleSettings
     judge_backend: RoleSettings
+    store: StoreSettings = NumpySettings()
+    embedding: EmbeddingSettings = HashedSettings()
+    replay: str | None = None
+    dry_run: bool = False
 
     def identity(self) -> dict[str, Any]:
         """Return what results depend on: all but where they go and how their calls are made."""
         roles = ("backend", "user_backend", "memory_backend", "judge_backend")
+        places = ("out", "resume", "workers", "replay", "dry_run")
         exclude: dict[str, Any] = dict.fromkeys(roles, HOW_CALLS_ARE_MADE)
-        return self.model_dump(
-            mode="json", exclude={**exclude, "out": True, "resume": True, "workers": True}
-        )
+        exclude |= {"store": {"path"}, "embedding": HOW_CALLS_ARE_MADE}
+        return self.model_dump(mode="json", exclude=exclude | dict.fromkeys(places, True))
 
 
 T = TypeVar("T", bound=BaseModel)
@@ -181,7 +192,11 @@ def _key(loc: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in loc if part not in _UNION_TAGS)
 
 
-_UNION_TAGS = {"native", "awi", "rag", "awe", "policy", "own", "simulated", "litellm", "same"}
+_UNION_TAGS = {"native", "awi", "rag", "awe", "policy", "own", "simulated", "litellm", "same"} | {
+    "numpy",
+    "chroma",
+    "hashed",
+}
 
 CONF = Path(__file__).resolve().parent.parent / "conf"
 """Folder of the configuration files."""
