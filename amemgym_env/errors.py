@@ -8,6 +8,7 @@ AMemGymError
 │   └── RunError          a run's folder or journal
 ├── ActionError           an action of the wrong type (also a TypeError)
 ├── EpisodeOver           a step after the end
+├── GenerationError       a model could not make a scenario; names the step
 ├── ParseError            a model's reply cannot be read: that is its answer, and recorded
 └── BackendError          a call could not be answered
     ├── ContentError      the provider answered, with nothing to read (empty, filtered, too long)
@@ -57,6 +58,16 @@ class ActionError(AMemGymError, TypeError):
 
 class EpisodeOver(AMemGymError, RuntimeError):
     """The episode has ended; call `reset()` first."""
+
+
+class GenerationError(AMemGymError):
+    """A persona's scenario could not be made; the others are unharmed."""
+
+    def __init__(self, step: str, reason: str) -> None:
+        """Keep the step that failed and why."""
+        self.step = step
+        self.reason = reason
+        super().__init__(f"{step}: {reason}")
 
 
 class ParseError(AMemGymError, ValueError):
