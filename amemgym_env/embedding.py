@@ -49,7 +49,11 @@ class Embedder(Protocol):
     """Turns texts into integer vectors; `name` identifies the function in results."""
 
     name: str
-    width: int
+
+    @property
+    def width(self) -> int:
+        """Number of columns of its vectors."""
+        ...
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), width), integers in -127..127 as float32."""

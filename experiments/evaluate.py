@@ -26,15 +26,23 @@ from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script
 from amemgym_env.traces import fingerprint, traces
 from amemgym_env.version import VERSION
-from experiments import job, sweep
+from experiments import estimate, job, memory_search, sweep
 from experiments.models import agent_maker, backends
 from experiments.period_gate import PeriodGate
 from experiments.progress import Progress
-from experiments.run_folder import RunFolder
-from experiments.settings import EvaluateSettings, checked
+from experiments.run_folder import RunFolder, calls_of
+from experiments.settings import EvaluateSettings, RoleSettings, checked
 from experiments.tables import print_comparison
 
-GROUPS = ("agent", "backend", "user_backend", "memory_backend", "judge_backend")
+GROUPS = (
+    "agent",
+    "backend",
+    "user_backend",
+    "memory_backend",
+    "judge_backend",
+    "store",
+    "embedding",
+)
 
 Watch = Callable[[Mapping[str, Script]], PeriodGate]
 """Makes a gate for the scenarios of a run from their scripts."""
@@ -50,12 +58,8 @@ def run(
     """
     identity = settings.identity()
     make_agent = agent_maker(settings.agent)
-    roles = {
-        "user": settings.user_backend,
-        "memory": settings.memory_backend,
-        "judge": settings.judge_backend,
-    }
-    of_script = backends(settings.backend, roles)
+    roles = _roles(settings)
+    of_script = backends(settings.backend, roles, offline=settings.replay is not None)
     templates = (
         BUILT_IN if settings.templates is None else Templates.from_folder(settings.templates, KINDS)
     )
@@ -63,17 +67,7 @@ def run(
     identity["scenarios_hash"] = _hash(chosen)
     _check_mode(settings)
     workers = settings.workers or (1 if settings.backend.name == "simulated" else 20)
-    game = Game(
-        difficulty=settings.difficulty,
-        seed=settings.seed,
-        rounds_initial=settings.rounds_initial,
-        rounds_update=settings.rounds_update,
-        shuffle_choices=settings.shuffle_choices,
-        diagnosis=settings.diagnosis,
-        upper_bound=settings.upper_bound,
-        capacity=settings.capacity,
-        question_blind=settings.question_blind,
-    )
+    game = _game(settings)
     script_of(chosen[0], game, chosen)  # a wrong setting is refused before a folder is made
     if settings.traces is not None:
         dialogues = traces(settings.traces, [script_of(item, game, chosen) for item in chosen])
@@ -97,11 +91,43 @@ def run(
             progress=progress.event if gate is None else gate.event,
             settings=identity,
             recorded=settings.traces,
+            repeated=None if settings.replay is None else calls_of(settings.replay),
+            embedder=memory_search.embedder(settings.embedding, folder.path),
+            store=memory_search.store(settings.store, folder.path),
         )
     document = results.to_json()
     folder.save_results(document)
     document["folder"] = str(folder.path)
     return document
+
+
+def estimated(settings: EvaluateSettings) -> list[estimate.Estimate]:
+    """Return what the calls of a run would cost, by role, without making any."""
+    chosen = list(named_scenarios(settings.scenarios, settings.limit))
+    of_script = backends(settings.backend, _roles(settings))
+    return estimate.estimate(agent_maker(settings.agent), chosen, _game(settings), of_script)
+
+
+def _roles(settings: EvaluateSettings) -> dict[str, RoleSettings]:
+    return {
+        "user": settings.user_backend,
+        "memory": settings.memory_backend,
+        "judge": settings.judge_backend,
+    }
+
+
+def _game(settings: EvaluateSettings) -> Game:
+    return Game(
+        difficulty=settings.difficulty,
+        seed=settings.seed,
+        rounds_initial=settings.rounds_initial,
+        rounds_update=settings.rounds_update,
+        shuffle_choices=settings.shuffle_choices,
+        diagnosis=settings.diagnosis,
+        upper_bound=settings.upper_bound,
+        capacity=settings.capacity,
+        question_blind=settings.question_blind,
+    )
 
 
 def _check_mode(settings: EvaluateSettings) -> None:
@@ -120,7 +146,11 @@ def _hash(scenarios: list[Scenario]) -> str:
 
 def main(composed: dict[str, Any]) -> float:
     """Run one job and print its table; returns the memory score, NaN where there is none."""
-    document = run(checked(EvaluateSettings, composed))
+    settings = checked(EvaluateSettings, composed)
+    if settings.dry_run:
+        Console(width=80, highlight=False).print(estimate.table(estimated(settings)))
+        return sweep.objective(None)
+    document = run(settings)
     print_comparison([document])
     Console(highlight=False, soft_wrap=True).print(f"written to {document['folder']}", markup=False)
     return sweep.objective(document["memory_score"])

@@ -84,9 +84,14 @@ def _own_agent(settings: OwnAgent) -> AgentMaker:
 
 
 def backends(
-    assistant: SimulatedBackend | LitellmBackend, roles: Mapping[str, RoleSettings]
+    assistant: SimulatedBackend | LitellmBackend,
+    roles: Mapping[str, RoleSettings],
+    *,
+    offline: bool = False,
 ) -> Backends:
     """Return what makes the backends of an episode; real models are shared by all episodes.
+
+    `offline` lets real models make no call, whatever their settings say.
 
     Raises:
         ConfigError: an unknown profile, or a model that cannot be used.
@@ -94,7 +99,7 @@ def backends(
     settings: dict[str, Any] = {"assistant": assistant}
     settings |= {role: given for role, given in roles.items() if given.name != "same"}
     shared = {
-        role: _litellm(given)
+        role: _litellm(given.model_copy(update={"offline": offline or given.offline}))
         for role, given in settings.items()
         if isinstance(given, LitellmBackend)
     }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from amemgym_env.errors import RunError
-from amemgym_env.journal import FileJournal
+from amemgym_env.journal import Event, FileJournal
 from amemgym_env.scenario import Scenario
 from amemgym_env.scenario_files import slug
 
@@ -79,6 +79,7 @@ class RunFolder:
             return None
         document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         whole = not (document["stopped"] or document["errors"] or document["unscored"])
+        whole = whole and not document.get("failed_calls")
         return document if whole and document["versions"] == versions else None
 
     def _begun(self, identity: Mapping[str, Any]) -> RunFolder:
@@ -98,6 +99,18 @@ class RunFolder:
         if not isinstance(known, dict):
             raise RunError(f"{file}: expected settings, found {type(known).__name__}")
         return known
+
+
+def calls_of(run: str) -> Callable[[Scenario], list[Event]]:
+    """Return what reads the recorded calls of a scenario in another run's folder.
+
+    Raises:
+        RunError: there is no run.
+    """
+    folder = RunFolder(Path(run))
+    if not (folder.path / "journals").is_dir():
+        raise RunError(f"replay={run}: expected the folder of a run, found no journals in it")
+    return lambda scenario: folder.journal(scenario).read()
 
 
 def write(path: Path, text: str) -> Path:

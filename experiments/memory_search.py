@@ -1,0 +1,82 @@
+"""What serves the memory bank of an evaluation: the store and the embedding, from settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from amemgym_env.embedding import DEFAULT, Embedder
+from amemgym_env.scenario_files import slug
+from amemgym_env.script import Script
+from amemgym_env.stores import NumpyStore, StoreFactory
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class NumpySettings(_Settings):
+    """`store=numpy`."""
+
+    name: Literal["numpy"] = "numpy"
+
+
+class ChromaSettings(_Settings):
+    """`store=chroma`."""
+
+    name: Literal["chroma"]
+    path: str | None = None
+    index: Literal["exact", "approximate"] = "exact"
+
+
+class HashedSettings(_Settings):
+    """`embedding=hashed`."""
+
+    name: Literal["hashed"] = "hashed"
+
+
+class LitellmEmbeddingSettings(_Settings):
+    """`embedding=litellm`. There is no key in it: keys come from the environment only."""
+
+    name: Literal["litellm"]
+    model: str
+    api_base: str | None = None
+    api_key_env: str | None = None
+    timeout: Annotated[float, Field(gt=0)] = 30.0
+    retries: Annotated[int, Field(ge=0)] = 5
+    cache: str | None = None
+
+
+StoreSettings = Annotated[NumpySettings | ChromaSettings, Field(discriminator="name")]
+EmbeddingSettings = Annotated[
+    HashedSettings | LitellmEmbeddingSettings, Field(discriminator="name")
+]
+
+
+def store(settings: StoreSettings, folder: Path) -> Callable[[Script], StoreFactory]:
+    """Return what makes the store of a scenario; chroma's lies in the run's folder by default."""
+    if isinstance(settings, NumpySettings):
+        return lambda script: NumpyStore
+    from amemgym_env.chroma_store import ChromaStore
+
+    root = folder / "stores" if settings.path is None else Path(settings.path)
+
+    def of(script: Script) -> StoreFactory:
+        name = slug(script.scenario.id)
+        # A run is replayed from its start, so each store is written anew, exactly as before.
+        return lambda width: ChromaStore(width, root / name, name, index=settings.index, fresh=True)
+
+    return of
+
+
+def embedder(settings: EmbeddingSettings, folder: Path) -> Embedder:
+    """Return the embedder; what a provider computed is kept in the run's folder by default."""
+    if isinstance(settings, HashedSettings):
+        return DEFAULT
+    from amemgym_env.litellm_embedding import LitellmEmbedder
+
+    cache = folder / "embeddings" if settings.cache is None else Path(settings.cache)
+    return LitellmEmbedder(**settings.model_dump(exclude={"name", "cache"}), cache=cache)
