@@ -18,7 +18,6 @@ from amemgym_env.randomness import generator
 from experiments.measuring import Bench, Chooser, Which
 
 _EXPLORED = 0.1
-_UPDATES = 800
 _BATCH = 512
 _ENTROPY = 0.02
 """Keeps the imitating policy from certainty, so that learning can still move it."""
@@ -49,7 +48,11 @@ def demonstrations(
 
 
 def imitate(
-    policy: Any, examples: tuple[Floats, Ints, npt.NDArray[np.bool_]], masked: bool, seed: int
+    policy: Any,
+    examples: tuple[Floats, Ints, npt.NDArray[np.bool_]],
+    masked: bool,
+    seed: int,
+    updates: int,
 ) -> float:
     """Let an actor-critic policy of SB3 imitate; return the last cross entropy."""
     import torch
@@ -58,9 +61,9 @@ def imitate(
     random = generator("imitation", seed)
     optimizer = torch.optim.Adam(policy.parameters(), 1e-3)
     loss = torch.zeros(())
-    for update in range(_UPDATES):
+    for update in range(updates):
         for group in optimizer.param_groups:
-            group["lr"] = 1e-3 * (1 - 0.9 * update / _UPDATES)
+            group["lr"] = 1e-3 * (1 - 0.9 * update / updates)
         rows = random.integers(0, len(actions), _BATCH)
         seen = torch.as_tensor(observations[rows])
         more = {"action_masks": masks[rows]} if masked else {}

@@ -24,6 +24,7 @@ from amemgym_env.errors import ConfigError, RunError
 from amemgym_env.features import Floats
 from amemgym_env.number_vector_env import NumberVectorEnv
 from amemgym_env.policies import Policy
+from experiments import foresight
 from experiments.imitation import demonstrations, imitate
 from experiments.measuring import KINDS, Bench, Chooser, Interval, interval
 from experiments.run_folder import write
@@ -216,13 +217,28 @@ class Learner:
                 )
             imported(self.model.policy, begun.weights)
         elif self._teacher is not None and isinstance(settings.algorithm, OnPolicy):
-            examples = demonstrations(self.training, self._teacher, settings.env, self.seed)
-            imitate(
-                self.model.policy, examples, settings.algorithm.name == "maskable_ppo", self.seed
-            )
+            self._imitate(settings.algorithm.name == "maskable_ppo", self._teacher)
         self._warm = isinstance(settings.algorithm, OnPolicy) and (
             settings.start is not None or self._teacher is not None
         )
+
+    def _imitate(self, masked: bool, teacher: Chooser) -> None:
+        settings, policy = self.settings, self.model.policy
+        updates, rounds = settings.warm_updates, settings.warm_rounds
+        if settings.warm == "writer":
+            examples = demonstrations(self.training, teacher, settings.env, self.seed)
+            imitate(policy, examples, masked, self.seed, updates * rounds)
+        else:
+            foresight.warm(
+                policy,
+                lambda: chooser(self.policy()),
+                self.training,
+                teacher,
+                settings.env,
+                self.seed,
+                rounds=rounds,
+                updates=updates,
+            )
 
     def _watch(self, report: Report) -> Any:
         from experiments.sb3_training_env import Watch
@@ -257,7 +273,7 @@ class Learner:
             state = torch.load(self.folder / "state.pt", weights_only=True)
             self.model.policy.load_state_dict(state["policy"])
             self.model.policy.optimizer.load_state_dict(state["optimizer"])
-        except (OSError, ValueError, KeyError, RuntimeError, pickle.UnpicklingError) as error:
+        except (OSError, ValueError, LookupError, RuntimeError, pickle.UnpicklingError) as error:
             raise RunError(
                 f"{self.folder}: cannot be continued ({error}); choose another out="
             ) from error

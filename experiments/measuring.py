@@ -47,9 +47,8 @@ class Interval(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        """Return `.612 [.598, .627]`."""
-        low, high = (f"{bound:+.3f}"[1:] if bound >= 0 else f"{bound:.3f}" for bound in self[1:])
-        return f"{self.mean:.3f} [{low}, {high}]"
+        """Return mean and interval with three digits."""
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
 def interval(scores: Scores) -> Interval:
@@ -106,6 +105,12 @@ class Bench:
         """Return a bench of the first `count` scripts, with the same pool."""
         found = copy(self)
         found._rows = self._rows[:count]
+        return found
+
+    def part(self, first: int, count: int) -> Bench:
+        """Return a bench of `count` scripts from `first` on, around the end."""
+        found = copy(self)
+        found._rows = np.unique((first + np.arange(count)) % self.pool.size)
         return found
 
     @property

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from amemgym_env.array_episodes import Bools, Ints
 from amemgym_env.number_vector_env import NumberVectorEnv
+from amemgym_env.pool import Pool
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,9 +66,15 @@ class Shaping:
         pool, episodes = self._env.pool, self._env.episodes
         if self._version != pool.version or self._numbers != pool.numbers:
             self._version, self._numbers = pool.version, list(pool.numbers)
-            exam = np.where(pool.exam >= 0, pool.exam, np.iinfo(np.int16).max)
-            coming = np.minimum.accumulate(exam[:, ::-1], axis=1)[:, ::-1]
-            last = np.maximum(pool.last_exam.max(axis=1, keepdims=True), 0)
-            self._table = np.minimum(coming, last).astype(np.int64)
+            self._table = coming_exams(pool)
         found: Ints = self._table[episodes.script, np.minimum(episodes.turn + 1, pool.texts - 1)]
         return found
+
+
+def coming_exams(pool: Pool) -> Ints:
+    """Return the period of the first exam that follows each text, or the last, (rows, texts)."""
+    exam = np.where(pool.exam >= 0, pool.exam, np.iinfo(np.int16).max)
+    coming = np.minimum.accumulate(exam[:, ::-1], axis=1)[:, ::-1]
+    last = np.maximum(pool.last_exam.max(axis=1, keepdims=True), 0)
+    found: Ints = np.minimum(coming, last).astype(np.int64)
+    return found

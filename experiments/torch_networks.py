@@ -134,6 +134,16 @@ class SlotsQPolicy(DQNPolicy):
         return made
 
 
+def action_scores(policy: Any, observations: Tensor) -> Tensor:
+    """Return the scores of actions before any mask, (N, actions), with gradients."""
+    if isinstance(policy, DQNPolicy):
+        found: Tensor = policy.q_net(observations)
+        return found
+    features = policy.extract_features(observations, policy.pi_features_extractor)
+    scores: Tensor = policy.action_net(policy.mlp_extractor.forward_actor(features))
+    return scores
+
+
 def exported(policy: Any, action_space: spaces.Space[Any]) -> Weights:
     """Return the arrays of a policy of SB3, as `networks.py` names them.
 

@@ -126,7 +126,7 @@ def _one(
     seed: int,
     report: Callable[[int, float], None],
 ) -> Curve:
-    begin = teacher if settings.warm_start else None
+    begin = None if settings.warm == "none" else teacher
     learner = Learner(settings, seed, folder / f"seed-{seed}", training, validation, begin)
     return learner.run(report)
 
