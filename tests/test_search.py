@@ -11,12 +11,19 @@ from typing import Any
 
 import pytest
 
+from amemgym_env.backend import Models
 from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation import Game
+from amemgym_env.evaluation import evaluate as evaluate_scenarios
+from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.journal import MemoryJournal
+from amemgym_env.number_env import AMemGymMemoryEnv
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import build
-from experiments import job, search
+from experiments import baselines, job, search, standings, tuning
+from experiments.measuring import Chooser
 from experiments.period_gate import GivenUp, PeriodGate, Report
+from experiments.rule_agent import RuleAgent
 from experiments.search_settings import SearchSettings
 from experiments.settings import checked
 from experiments.study import Range, Study, Tried
@@ -247,3 +254,37 @@ def test_a_trial_is_told_with_its_words(tmp_path: Path) -> None:
     (trial,) = found.tried()
     assert isinstance(trial, Tried)
     assert [word.split("=")[0] for word in trial.words] == ["x", "kind"]
+
+
+@pytest.mark.parametrize("rule", [baselines.never, baselines.openers, tuning.untuned()], ids=str)
+def test_a_rule_keeps_the_same_memory_in_both_environments(rule: Chooser) -> None:
+    scenarios = list(named_scenarios("validation:1:3"))
+    env: Any = AMemGymMemoryEnv(scenarios, difficulty="default")
+    observation, _ = env.reset(seed=0)
+    over = False
+    while not over:
+        observation, _, over, _, _ = env.step(int(rule(env, observation[None])[0]))
+    kept = [entry.text for entry in env.episode.bank.entries]
+    made: list[RuleAgent] = []
+
+    def make(models: Models) -> RuleAgent:
+        made.append(RuleAgent(models, rule, capacity=12))
+        return made[-1]
+
+    evaluate_scenarios(make, scenarios, game=Game(difficulty="default", diagnosis=False))
+    view = made[0].view
+    assert view is not None
+    assert [entry.text for entry in view.entries()] == kept
+    assert bool(kept) is (rule is not baselines.never)
+
+
+def test_standings_tell_what_is_absent(tmp_path: Path) -> None:
+    composed = job.compose("standings", ["scenarios=tiny", "out=S"])
+    document = standings.run(checked(standings.StandingsSettings, composed))
+    rows = document["standings"]["tiny"]
+    assert [name for name, row in rows.items() if "absent" in row] == [
+        "searched rule",
+        "trained policy",
+    ]
+    assert rows["AWE, default"]["overall"] > rows["never write"]["overall"]
+    standings.show(document)
