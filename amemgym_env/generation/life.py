@@ -10,7 +10,6 @@ Paper: AMemGym, Section 3.2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 from amemgym_env.generation.choices import answer_choices
@@ -18,6 +17,7 @@ from amemgym_env.generation.draws import Draws
 from amemgym_env.generation.evolution import Course, change_plan
 from amemgym_env.generation.personas import Persona
 from amemgym_env.generation.settings import Settings
+from amemgym_env.generation.timetable import by_question, session_groups, session_times
 from amemgym_env.randomness import Key
 from amemgym_env.topics import LIBRARY_NAME, LIBRARY_VERSION, Topic
 
@@ -77,12 +77,23 @@ class Life:
         plan = change_plan(self.settings, self._draws["plan"])
         state = self._state()
         everything = list(range(self.settings.variables))
-        periods = [self._period(0, {}, state, self._groups(everything, initial=True))]
+        periods = [
+            self._period(
+                0, {}, state, session_groups(everything, self.settings, self._draws["texts"], True)
+            )
+        ]
         for number, changing in enumerate(plan, start=1):
-            for question, positions in self._by_question(changing).items():
+            for question, positions in by_question(changing, self.settings).items():
                 self.courses[question].change(positions)
             before, state = state, self._state()
-            periods.append(self._period(number, before, state, self._groups(changing)))
+            periods.append(
+                self._period(
+                    number,
+                    before,
+                    state,
+                    session_groups(changing, self.settings, self._draws["texts"]),
+                )
+            )
         totals = dict.fromkeys(state, 0)
         for period in periods[1:]:
             for name in period["updates"]:
@@ -99,35 +110,11 @@ class Life:
             for name, value in zip(self.names[question], course.now, strict=True)
         }
 
-    def _by_question(self, variables: Sequence[int]) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = {}
-        for variable in variables:
-            question, position = divmod(variable, self.settings.variables_per_question)
-            found.setdefault(question, []).append(position)
-        return found
-
-    def _groups(self, variables: Sequence[int], initial: bool = False) -> list[tuple[int, ...]]:
-        """Split variables into those that one session gives away, in the order of the sessions.
-
-        A later period's first two variables of a question always come in one session: a user who
-        tells of two changes in the same matter tells them together.
-        """
-        draws = self._draws["texts"]
-        groups: list[tuple[int, ...]] = []
-        for question, positions in self._by_question(variables).items():
-            first = question * self.settings.variables_per_question
-            together = positions[:2] == [0, 1]
-            if together and (not initial or draws.chance(self.settings.joint_initial)):
-                groups.append((first, first + 1))
-                positions = positions[2:]
-            groups.extend((first + position,) for position in positions)
-        return draws.shuffled(groups)
-
     def _period(
         self, number: int, before: State, state: State, groups: list[tuple[int, ...]]
     ) -> dict[str, Any]:
         end = self.settings.bound(number)
-        times = self._times(end, len(groups))
+        times = session_times(end, len(groups), self._draws["times"])
         sessions = [
             self._session(group, state, time, number > 0)
             for group, time in zip(groups, times, strict=True)
@@ -146,19 +133,6 @@ class Life:
                 if before.get(name) != value
             },
         }
-
-    def _times(self, end: datetime, sessions: int) -> list[str]:
-        """Return the session times: evenings of the days before `end`, one a day.
-
-        The last day is left free: something may still be said there that gives nothing away.
-        """
-        draws = self._draws["times"]
-        evening = end + timedelta(hours=19)
-        moments = (
-            evening - timedelta(days=back, seconds=-draws.below(3 * 3600))
-            for back in range(sessions, 0, -1)
-        )
-        return [moment.isoformat(" ")[:19] for moment in moments]
 
     def _session(
         self, group: tuple[int, ...], state: State, time: str, changed: bool
