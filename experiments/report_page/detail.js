@@ -74,14 +74,16 @@ function operationText([op, id, text, status]) {
 
 function questionParts(truth, play, variable, period, begin, until) {
   const entries = memoryAfter(play, until);
-  const writers = new Set((play.traces[`${variable}.${begin}`] ?? [])
-    .filter(([turn]) => turn <= until).map(([turn, number]) => play.operations[turn][number][1]));
+  const written = (play.traces[`${variable}.${begin}`] ?? []).filter(([turn]) => turn <= until)
+    .map(([turn, number]) => play.operations[turn][number]);
+  // An entry that was dropped, or changed to something else since, holds the value no more.
+  const holders = new Set(written.filter(([, id, text]) => entries.get(id)?.text === text).map(([, id]) => id));
   return truth.questions.flatMap((question, number) =>
     question.variables.includes(variable)
-      ? [examPart(truth, play, question, number, period, begin, variable, entries, writers)] : []);
+      ? [examPart(truth, play, question, number, period, begin, variable, entries, holders, written.length > 0)] : []);
 }
 
-function examPart(truth, play, question, number, period, begin, variable, entries, writers) {
+function examPart(truth, play, question, number, period, begin, variable, entries, holders, written) {
   const exam = play.exams[period];
   const column = question.variables.indexOf(variable);
   const named = (at) => {
@@ -97,11 +99,17 @@ function examPart(truth, play, question, number, period, begin, variable, entrie
       begin === period ? "" : `Probe after period ${begin}, when the value was new: ${named(begin)}.`),
     !retrieved.length ? make("p", { class: "facts" }, "No entries were retrieved: the agent answered from its own context.")
       : make("details", { open: retrieved.length <= 40 }, make("summary", {}, `${retrieved.length} entries retrieved`),
-      make("ol", { class: "operations" }, retrieved.map((id) => make("li", { class: writers.has(id) ? "hit" : null },
-        make("span", { class: "operation" }, `${id} `), entries.get(id)?.text ?? "(text unknown)",
-        writers.has(id) ? " ← holds the value" : "")))),
-    retrieved.length && writers.size && !retrieved.some((id) => writers.has(id))
-      ? make("p", { class: "mark-wrong" }, "The entry that holds the value was not among them.") : "");
+        make("ol", { class: "operations" }, retrieved.map((id) => make("li", { class: holders.has(id) ? "hit" : null },
+          make("span", { class: "operation" }, `${id} `), entries.get(id)?.text ?? "(text unknown)",
+          holders.has(id) ? " ← holds the value" : "")))),
+    missing(retrieved, holders, written));
+}
+
+function missing(retrieved, holders, written) {
+  if (!written || retrieved.some((id) => holders.has(id))) return "";
+  const why = !holders.size ? "By then no entry held the value any more: it was dropped or changed."
+    : retrieved.length ? "The entry that holds the value was not among them." : "";
+  return why && make("p", { class: "mark-wrong" }, why);
 }
 
 function answerText(truth, play, question, number, period) {

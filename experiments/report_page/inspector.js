@@ -66,7 +66,7 @@ async function draw(part) {
     CHOSEN.focus = turn;
     draw("dialogue");
   };
-  root.className = `inspection ${shown.length > 1 ? "double" : "single"}`;
+  root.className = `inspection ${shown.length > 1 || truth.ends.length > 13 ? "double" : "single"}`;
   if (part !== "dialogue") {
     root.querySelector("#inspector-controls").replaceChildren(controls(names));
     root.querySelector("#inspector-grids").replaceChildren(
