@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from amemgym_env import replies
 from amemgym_env.errors import ParseError
@@ -21,7 +21,6 @@ from amemgym_env.generation_steps import (
     numbered_texts,
     read_rows,
     read_state,
-    read_text,
     variable_rows,
 )
 from amemgym_env.turn import Variable
@@ -118,15 +117,8 @@ Reply with the new values as JSON and nothing else: {"updates": [{"variable": ".
         return new
 
 
-class Told(NamedTuple):
-    """The events of a period, in the order of its changes."""
-
-    summary: str
-    events: tuple[str, ...]
-
-
 @dataclass(frozen=True)
-class LifeEvents(Step[Told]):
+class LifeEvents(Step[tuple[str, ...]]):
     """What happened in a period, so that circumstances changed as they did."""
 
     profile: str
@@ -137,7 +129,7 @@ class LifeEvents(Step[Told]):
     language: str
     kind: ClassVar[str] = "life_events"
     schema: ClassVar[Mapping[str, Any] | None] = list_schema(
-        "events", {"number": NUMBER, "event": TEXT}, summary=TEXT
+        "events", {"number": NUMBER, "event": TEXT}
     )
     placeholders: ClassVar[tuple[str, ...]] = ("profile", "start", "end", "changes", "language")
     template: ClassVar[str] = """\
@@ -149,9 +141,9 @@ The person:
 The changes, by event:
 {changes}
 
-For each number write, in {language}, one or two sentences about an event in this person's life that explains its changes. Then sum the period up in two or three sentences.
+For each number write, in {language}, one or two sentences about an event in this person's life that explains its changes. Do not repeat the names of values; tell what happened.
 
-Reply with JSON and nothing else: {"summary": "...", "events": [{"number": 1, "event": "..."}]}"""
+Reply with JSON and nothing else: {"events": [{"number": 1, "event": "..."}]}"""
 
     def values(self) -> Mapping[str, str]:
         """Return the changes, numbered from 1."""
@@ -170,8 +162,7 @@ Reply with JSON and nothing else: {"summary": "...", "events": [{"number": 1, "e
             "language": self.language,
         }
 
-    def parse(self, text: str) -> Told:
-        """Return the summary and an event for every number."""
-        answer = replies.read_object(text)
-        events = numbered_texts(read_rows(answer, "events"), "event", len(self.changes))
-        return Told(read_text(answer, "summary"), events)
+    def parse(self, text: str) -> tuple[str, ...]:
+        """Return an event for every number."""
+        rows = read_rows(replies.read_object(text), "events")
+        return numbered_texts(rows, "event", len(self.changes))

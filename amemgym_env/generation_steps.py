@@ -88,8 +88,8 @@ def variable_rows(variables: Iterable[Variable]) -> str:
     return listing({"variable": part.name, "values": list(part.values)} for part in variables)
 
 
-def list_schema(name: str, properties: Mapping[str, Any], **rest: Any) -> dict[str, Any]:
-    """Return the JSON schema of a reply that holds one list of objects (and `rest`)."""
+def list_schema(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of a reply that holds one list of objects."""
     item = {
         "type": "object",
         "properties": dict(properties),
@@ -98,8 +98,8 @@ def list_schema(name: str, properties: Mapping[str, Any], **rest: Any) -> dict[s
     }
     return {
         "type": "object",
-        "properties": {**rest, name: {"type": "array", "items": item}},
-        "required": [*rest, name],
+        "properties": {name: {"type": "array", "items": item}},
+        "required": [name],
         "additionalProperties": False,
     }
 
