@@ -225,7 +225,7 @@ class Learner:
     def _imitate(self, masked: bool, teacher: Chooser) -> None:
         settings, policy = self.settings, self.model.policy
         updates, rounds = settings.warm_updates, settings.warm_rounds
-        if settings.warm == "writer":
+        if settings.warm_start == "writer":
             examples = demonstrations(self.training, teacher, settings.env, self.seed)
             imitate(policy, examples, masked, self.seed, updates * rounds)
         else:

@@ -126,7 +126,7 @@ def _one(
     seed: int,
     report: Callable[[int, float], None],
 ) -> Curve:
-    begin = None if settings.warm == "none" else teacher
+    begin = None if settings.warm_start == "none" else teacher
     learner = Learner(settings, seed, folder / f"seed-{seed}", training, validation, begin)
     return learner.run(report)
 

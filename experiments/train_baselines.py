@@ -22,6 +22,10 @@ HAND, SUPERVISED, TRUTH, PLANNING = (
 )
 
 
+_SEARCHED = 64
+"""Scripts on which a thousand hand rules are compared."""
+
+
 class Tuned(NamedTuple):
     """The baselines of `AMemGymMemory-v0`, and the supervised writer for either environment."""
 
@@ -37,7 +41,7 @@ def tuned(bench: Bench, hand_candidates: int, planning: bool, say: Callable[[str
     classifier = tuning.exposure_classifier(bench)
     bar, alike = _writer(classifier, bench)
     say("tuning the best hand rule")
-    hand = tuning.hand_rule(bench, hand_candidates)
+    hand = tuning.hand_rule(bench.part(0, _SEARCHED), hand_candidates)
     truth = tuning.best_of([true_writer(value) for value in ALIKE], bench)
     similar = tuning.best_of([baselines.similar_openers(value) for value in ALIKE], bench)
     choosers: dict[str, Chooser] = {

@@ -76,7 +76,7 @@ class TrainSettings(Settings):
     pool_size: Count
     refresh_every: Count | None
     shaping: Annotated[float, Field(ge=0)]
-    warm_start: Literal["writer", "foresight", "none"] | None
+    warm_start: Literal["writer", "foresight", "none"]
     warm_rounds: Count
     warm_updates: Count
     start: str | None
@@ -88,13 +88,6 @@ class TrainSettings(Settings):
     out: str | None
     resume: bool
     algorithm: Algorithm
-
-    @property
-    def warm(self) -> str:
-        """How the policy begins: as told, or as is best for its environment."""
-        if self.warm_start is not None:
-            return self.warm_start
-        return "foresight" if self.env == "slots" else "writer"
 
     def identity(self) -> dict[str, Any]:
         """Return what results depend on: all but where they go and how they are watched."""

@@ -58,7 +58,7 @@ def _start() -> Weights:
 
 
 def _scores(bench: Bench, candidates: Weights, rows: int) -> Scores:
-    chunk = max(1, 4096 // rows)
+    chunk = max(1, 8192 // rows)
     found = []
     for first in range(0, len(candidates), chunk):
         part = candidates[first : first + chunk]
