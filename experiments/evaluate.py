@@ -30,6 +30,7 @@ from experiments import estimate, job, memory_search, sweep
 from experiments.models import agent_maker, backends
 from experiments.period_gate import PeriodGate
 from experiments.progress import Progress
+from experiments.repeats import lines, repeated
 from experiments.run_folder import RunFolder, calls_of
 from experiments.settings import EvaluateSettings, RoleSettings, checked
 from experiments.tables import print_comparison
@@ -77,6 +78,8 @@ def run(
     known = folder.finished(versions) if settings.resume else None
     if known is not None:
         return {**known, "folder": str(folder.path)}
+    if settings.repeats > 1:
+        return repeated(settings, folder, lambda one: run(one, quiet=quiet))
     scripts = {item.id: script_of(item, game, chosen) for item in chosen} if watch else {}
     gate = watch(scripts) if watch else None
     with Progress(len(chosen), shown=not quiet) as progress:
@@ -152,6 +155,8 @@ def main(composed: dict[str, Any]) -> float:
         return sweep.objective(None)
     document = run(settings)
     print_comparison([document])
+    for line in lines(document["repeats"]) if "repeats" in document else []:
+        print(line)
     Console(highlight=False, soft_wrap=True).print(f"written to {document['folder']}", markup=False)
     return sweep.objective(document["memory_score"])
 

@@ -81,28 +81,14 @@ def agent_settings(label: str) -> dict[str, Any]:
 
 def played(settings: ReuseBiasSettings, label: str, out: Path, **changes: Any) -> MemoryScore:
     """Return the memory score of one run, kept in a folder of its own."""
-    same = {"name": "same"}
     composed = {
+        **job.compose("evaluate"),
         "scenarios": settings.scenarios,
         "limit": settings.limit,
-        "difficulty": "none",
         "seed": settings.seed,
-        "rounds_initial": 1,
-        "rounds_update": 2,
-        "shuffle_choices": True,
-        "capacity": None,
-        "question_blind": False,
-        "diagnosis": True,
-        "upper_bound": True,
-        "templates": None,
         "out": str(out),
-        "resume": True,
-        "workers": None,
         "agent": agent_settings(label),
         "backend": settings.backend.model_dump(),
-        "user_backend": same,
-        "memory_backend": same,
-        "judge_backend": same,
         **changes,
     }
     document = evaluate(checked(EvaluateSettings, composed), quiet=True)
@@ -158,7 +144,10 @@ def _tau(rows: list[Row], users: npt.NDArray[np.int64] | None) -> float:
 def _tau_interval(rows: list[Row]) -> tuple[float, float]:
     count = len(rows[0].on.ratios)
     draws = generator("reuse bias", count).integers(0, count, size=(RESAMPLES, count))
-    low, high = np.nanquantile([_tau(rows, users) for users in draws], [0.025, 0.975])
+    taus = np.array([_tau(rows, users) for users in draws])
+    if np.isnan(taus).all():
+        return float("nan"), float("nan")
+    low, high = np.nanquantile(taus, [0.025, 0.975])
     return float(low), float(high)
 
 

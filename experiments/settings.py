@@ -141,6 +141,7 @@ class EvaluateSettings(Settings):
     shuffle_choices: bool
     mode: Literal["on_policy", "off_policy"] = "on_policy"
     traces: str | None = None
+    repeats: Count = 1
     capacity: Count | None
     question_blind: bool
     diagnosis: bool
