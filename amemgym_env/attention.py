@@ -23,14 +23,15 @@ HEADING = "Look for:"
 class Attention:
     """How much a list of information types changes what is missed.
 
-    Assumed, not measured on real models, but for `focus`: see docs/search.md.
+    Assumed, not measured on real models. `focus` was fitted on one figure, the fall of write
+    failures from the paper's complete feedback, and stopped at its bound: see docs/search.md.
     """
 
-    focus: float = 0.5
+    focus: float = 1.0
     """Share of a value's misses that naming its matter in full avoids; in part, in proportion."""
     narrowness: float = 0.5
     """Probability of passing over what no type names, once all general types are given up."""
-    crowding: float = 0.003
+    crowding: float = 0.001
     """Probability of missing any value, for each type more than the general list has."""
 
     def miss(self, base: float, matter: str, listed: tuple[str, ...] | None) -> float:

@@ -13,14 +13,16 @@ from collections.abc import Callable
 from amemgym_env.attention import HEADING
 from amemgym_env.embedding import terms
 from amemgym_env.memory_prompts import INFORMATION_TYPES
+from amemgym_env.recognition import INCIDENTAL
 
 MOST_NEW = 12
 """Types that one proposal adds."""
-MOST_SPECIAL = 30
-"""Special types that a list keeps, the latest first to stay."""
+MOST_SPECIAL = 20
+"""Special types that a list keeps, the latest first to stay: it is told that length costs."""
 DOUBT = 0.25
 """Probability that a proposal after the first leaves out a type that it could add."""
 
+_NO_LABELS = ("- user:", "- assistant:", f"- {INCIDENTAL}")
 Draw = Callable[..., float]
 """A keyed draw in [0, 1)."""
 
@@ -74,7 +76,7 @@ def _before_colons(feedback: str, section: str) -> list[str]:
         line[2:].partition(":")[0].strip()
         for lines in re.findall(section, feedback)
         for line in lines.split("\n")
-        if ": " in line and not line.startswith(("- user:", "- assistant:"))
+        if ": " in line and not line.startswith(_NO_LABELS)
     ]
 
 

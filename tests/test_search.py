@@ -259,7 +259,7 @@ def test_a_trial_is_told_with_its_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", [baselines.never, baselines.openers, tuning.untuned()], ids=str)
 def test_a_rule_keeps_the_same_memory_in_both_environments(rule: Chooser) -> None:
     scenarios = list(named_scenarios("validation:1:3"))
-    env: Any = AMemGymMemoryEnv(scenarios, difficulty="default")
+    env: Any = AMemGymMemoryEnv(scenarios, difficulty="default", pool_size=1)
     observation, _ = env.reset(seed=0)
     over = False
     while not over:
