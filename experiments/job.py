@@ -81,7 +81,7 @@ def run(
         except MissingMandatoryValue as error:
             fail(ConfigError(f"{error.full_key}: expected a value, found none"))
         except OmegaConfBaseException as error:
-            fail(ConfigError(str(error).strip().split("\n")[0]))
+            fail(ConfigError(_first_line(error)))
         finally:
             os.chdir(here)
 
@@ -150,10 +150,7 @@ def _out(overrides: Sequence[Override]) -> str | None:
 
 
 def _jobs(name: str, overrides: Sequence[Override], check: Job | None) -> list[list[str]]:
-    """Return the words of every job of a sweep; all that are wrong are refused at once.
-
-    Empty for a sweeper of the user's choice, which makes its jobs as it goes.
-    """
+    """Return the words of every job (none for another sweeper); refuse all wrong ones at once."""
     if any(override.key_or_group == "hydra/sweeper" for override in overrides):
         return []
     own = [override for override in overrides if not override.key_or_group.startswith("hydra")]
@@ -219,9 +216,7 @@ def _check(name: str, arguments: list[str], groups: tuple[str, ...]) -> list[Ove
             )
         own = not override.key_or_group.startswith("hydra")
         if own and (override.is_add() or override.is_delete()):
-            raise ConfigError(
-                f"{override.input_line}: settings are closed; expected key=value with a known key"
-            )
+            raise ConfigError(f"{override.input_line}: settings are closed; expected key=value")
         if override.key_or_group in groups:
             for choice in _choices(override):
                 _check_choice(override.key_or_group, str(choice))
@@ -286,9 +281,10 @@ def _check_choice(group: str, choice: str) -> None:
 def _in_any_choice(key: str) -> bool:
     """Whether some choice of a group knows `group.key`."""
     group, _, rest = key.partition(".")
-    found: set[str] = set()
-    for file in (CONF / group).glob("*.yaml"):
-        found |= set(_keys(OmegaConf.to_container(OmegaConf.load(file))))
+    loaded = (
+        OmegaConf.to_container(OmegaConf.load(file)) for file in (CONF / group).glob("*.yaml")
+    )
+    found = {name for content in loaded for name in _keys(content)}
     if rest in found:
         return True
     near = difflib.get_close_matches(rest, sorted(found), n=3, cutoff=0.4)
