@@ -304,6 +304,20 @@ def test_a_broken_run_gets_a_message_and_the_others_a_report(
     assert str(tmp_path) not in html
 
 
+def test_a_sweep_is_shown_without_its_unfinished_job(
+    folders: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep = tmp_path / "sweep"
+    for name, folder in folders.items():
+        shutil.copytree(folder, sweep / name)
+    remove_results(sweep / "rag")
+    (sweep / "jobs").mkdir()
+    out = tmp_path / "report.html"
+    assert main([str(sweep), "--out", str(out)]) == 0
+    assert "rag: expected results.json, found a run that has not ended" in capsys.readouterr().err
+    assert [row[0] for row in read_page(out).tables["Leaderboard"][1:2]] == ["awe-2-4-30"]
+
+
 def tear_journal(journal: Path, _: Path) -> None:
     lines = journal.read_text("utf-8").splitlines(keepends=True)
     lines[3] = lines[3][:20] + "\n"

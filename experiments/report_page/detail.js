@@ -6,8 +6,8 @@ const WHY = {
     + "everything it needs was known: the memory was used wrongly.",
   W: "The probe does not name the true value now, and did not when the value was new: it was never "
     + "usably written.",
-  R: "The probe named the true value when it was new and does not now: it was written, and later "
-    + "lost or not found.",
+  R: "The probe named the true value when it was new and does not now: it was known for a while, and "
+    + "later lost or not found.",
   "?": "A probe that decides this was not scored (none took place, or it could not be asked).",
   "-": "No question needs this variable, so nothing was asked about it.",
 };
@@ -95,14 +95,18 @@ function examPart(truth, play, question, number, period, begin, variable, entrie
   return make("div", {},
     make("h4", {}, `Exam after period ${period}: ${question.text}`),
     exam ? make("p", {}, answerText(truth, play, question, number, period)) : make("p", {}, "It was not played."),
+    make("p", { class: "facts" }, "It needs ", question.variables.map((one, index) => [index ? ", " : "",
+      truth.variables[one][0].replaceAll("_", " "), ` (${LETTERS[play.cells[one][period]][2]})`]), "."),
     make("p", { class: "facts" }, `Probe now: ${named(period)} (true: ${truth.states[period][variable]}). `,
-      begin === period ? "" : `Probe after period ${begin}, when the value was new: ${named(begin)}.`),
+      begin === period ? "" : `Probe after period ${begin}, when the value was new: ${named(begin)}. `,
+      stoodInWindow(truth, play, variable, begin)
+        ? "Then the utterance still stood word for word in the agent's window: whether it would be written was not tested yet." : ""),
+    missing(retrieved, holders, written),
     !retrieved.length ? make("p", { class: "facts" }, "No entries were retrieved: the agent answered from its own context.")
       : make("details", { open: retrieved.length <= 40 }, make("summary", {}, `${retrieved.length} entries retrieved`),
         make("ol", { class: "operations" }, retrieved.map((id) => make("li", { class: holders.has(id) ? "hit" : null },
           make("span", { class: "operation" }, `${id} `), entries.get(id)?.text ?? "(text unknown)",
-          holders.has(id) ? " ← holds the value" : "")))),
-    missing(retrieved, holders, written));
+          holders.has(id) ? " ← holds the value" : "")))));
 }
 
 function missing(retrieved, holders, written) {
@@ -132,4 +136,11 @@ function unknownTo(truth, play, question, number, period) {
   if (!row || row.some((index) => index === -2)) return false;
   return question.variables.some((variable, column) =>
     truth.variables[variable][1][row[column] ?? -1] !== truth.states[period][variable]);
+}
+
+// Whether a value's utterance stood verbatim in the short-term window at the probe of its first period.
+function stoodInWindow(truth, play, variable, begin) {
+  const window = play.probes[begin]?.window ?? [];
+  return truth.turns.some(([period, session, round, , kind, , exposed]) => period === begin && kind !== "re_mention"
+    && exposed.some(([v]) => v === variable) && window.some(([s, r]) => s === session && r === round));
 }

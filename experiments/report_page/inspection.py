@@ -129,6 +129,7 @@ def _probes(log: StepLog, periods: int) -> list[Record | None]:
         if period not in log.probes
         else {
             "values": log.probes[period]["values"],
+            "window": log.probes[period].get("window") or [],
             "cost": compact(log.costs[("probe", period, 0, 0)]),
         }
         for period in range(periods)

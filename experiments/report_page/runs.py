@@ -115,6 +115,12 @@ class Run:
     """What a reader must know beside the scores."""
 
     @property
+    def journals(self) -> Path:
+        """The folder of its journals; of several seeds, that of the first, whose results it has."""
+        own = self.path / "journals"
+        return own if own.exists() else self.path / f"seed-{self.document.seed}" / "journals"
+
+    @property
     def model(self) -> str:
         """The model that answered, as its settings name it."""
         backend = self.document.settings.get("backend", {})
@@ -148,24 +154,11 @@ def _expanded(folder: Path) -> Iterator[Path]:
     if (folder / "results.json").exists() or benchmark_folder.is_one(folder):
         yield folder
         return
-    jobs = folder / "jobs.jsonl"
-    if jobs.exists():
-        try:
-            # A sweep that was moved keeps its jobs as its own folders.
-            listed = [json.loads(line)["folder"] for line in jobs.read_text("utf-8").splitlines()]
-            yield from (folder / Path(str(name)).name for name in dict.fromkeys(listed))
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunError(f"{jobs}: expected one run's folder a line, found {error!r}") from error
-        return
-    inner = sorted(path for path in folder.iterdir() if path.is_dir())
-    inner = [path for path in inner if _is_run(path)]
+    inner = sorted(path for path in folder.iterdir() if path.is_dir() and _is_run(path))
     if inner:
         yield from inner
     elif (folder / "config.yaml").exists():
-        raise RunError(
-            f"{folder}: expected results.json, found a run that has not ended; the command that "
-            "began it continues it"
-        )
+        yield folder
     else:
         raise RunError(
             f"{folder}: expected results.json, or the benchmark's overall_results.json in a folder "
@@ -174,7 +167,8 @@ def _expanded(folder: Path) -> Iterator[Path]:
 
 
 def _is_run(path: Path) -> bool:
-    return (path / "results.json").exists() or benchmark_folder.is_one(path)
+    known = (path / "results.json").exists() or (path / "config.yaml").exists()
+    return known or benchmark_folder.is_one(path)
 
 
 def _run(path: Path) -> Run:
@@ -182,6 +176,11 @@ def _run(path: Path) -> Run:
     if not file.exists() and benchmark_folder.is_one(path):
         document, notes = benchmark_folder.read(path)
         return Run(path, _checked(document, path), "benchmark", notes=notes)
+    if not file.exists():
+        raise RunError(
+            f"{path}: expected results.json, found a run that has not ended; the command that "
+            "began it continues it"
+        )
     run = Run(path, _checked(read_json(file), file))
     curve, lineage = path / "curve.json", path / "lineage.json"
     if curve.exists():

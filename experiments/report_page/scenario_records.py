@@ -71,7 +71,7 @@ def scenario_records(
 
 def _play(run: Run, script: Script) -> Record:
     name = script.scenario.id
-    journal = FileJournal(run.path / "journals" / f"{slug(name)}.jsonl")
+    journal = FileJournal(run.journals / f"{slug(name)}.jsonl")
     if not journal.path.exists():
         raise RunError("its journal is missing")
     events = journal.read()
