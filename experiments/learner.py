@@ -6,7 +6,6 @@ set is numpy and JSON, and torch arrays that are read back as arrays alone.
 
 from __future__ import annotations
 
-import importlib
 import json
 import pickle
 import time
@@ -25,11 +24,12 @@ from amemgym_env.features import Floats
 from amemgym_env.number_vector_env import NumberVectorEnv
 from amemgym_env.policies import Policy
 from experiments import foresight
+from experiments.algorithms import class_of
 from experiments.imitation import demonstrations, imitate
 from experiments.measuring import KINDS, Bench, Chooser, Interval, interval
 from experiments.run_folder import write
 from experiments.shaping import Shaping
-from experiments.train_settings import OffPolicy, OnPolicy, OwnAlgorithm, TrainSettings
+from experiments.train_settings import OnPolicy, TrainSettings
 
 Report = Callable[[int, float], None]
 """Told the rounds played and the mean accuracy of late training episodes."""
@@ -121,7 +121,7 @@ class Learner:
             shaping = Shaping(self.env, settings.shaping, discount)
         vec_env = TrainingVecEnv(self.env, shaping)
         logs = str(self.folder / "tensorboard") if settings.tensorboard else None
-        kind, arguments = _class_of(algorithm)
+        kind, arguments = class_of(algorithm)
         policy, network = self._network(algorithm)
         try:
             return kind(
@@ -281,30 +281,6 @@ class Learner:
         self._warm = False
         self._clock = time.process_time() - self.curve.seconds
         return True
-
-
-def _class_of(algorithm: OnPolicy | OffPolicy | OwnAlgorithm) -> tuple[Any, dict[str, Any]]:
-    """Return an algorithm's class and the arguments of its constructor."""
-    path = {
-        "ppo": "stable_baselines3:PPO",
-        "maskable_ppo": "sb3_contrib:MaskablePPO",
-        "dqn": "stable_baselines3:DQN",
-        "own": getattr(algorithm, "path", ""),
-    }[algorithm.name]
-    module, _, name = path.partition(":")
-    try:
-        kind = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ConfigError(
-            f"algorithm: expected {path} to be there, found {error}; "
-            "pip install 'amemgym-env[train]' brings stable-baselines3"
-        ) from error
-    if isinstance(algorithm, OwnAlgorithm):
-        return kind, dict(algorithm.arguments)
-    arguments = algorithm.model_dump(exclude={"name", "num_envs", "hidden"})
-    rate = arguments["learning_rate"]
-    arguments["learning_rate"] = lambda left: rate * max(left, 0.05)
-    return kind, arguments
 
 
 def reward(model: Any) -> float:

@@ -35,7 +35,7 @@ class Shaping:
         self._potential = np.zeros(number)
         self._coming = self._coming_exam()
         self._slots = self._env.episodes.slots.copy()
-        self._update(np.flatnonzero(self._env.episodes.count > 0))
+        self._update(np.arange(number))
 
     def pay(self, ended: Bools) -> Floats:
         """Return what the last step pays, (N,); `ended` episodes have begun anew (SAME_STEP)."""
@@ -49,9 +49,10 @@ class Shaping:
         changed |= coming != self._coming
         self._coming = coming
         self._slots = episodes.slots.copy()
-        self._potential[ended] = 0.0
-        self._update(np.flatnonzero(changed & ~ended))
-        paid: Floats = self._scale * (self._discount * self._potential - before)
+        self._update(np.flatnonzero(changed | ended))
+        # What follows the end is worth nothing; what stands there is the next episode.
+        after = np.where(ended, 0.0, self._potential)
+        paid: Floats = self._scale * (self._discount * after - before)
         return paid
 
     def _update(self, which: Ints) -> None:

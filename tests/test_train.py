@@ -157,20 +157,21 @@ def test_shaping_pays_the_change_of_the_coming_exams_accuracy(bench: Bench) -> N
     shaping = Shaping(env, scale=2.0, discount=0.9)
     shaping.begin()
     random = np.random.Generator(np.random.PCG64(0))
-    potential = np.zeros(6)
     everyone = np.arange(6)
-    for step in range(150):
+    before = _potentials(env, everyone)
+    for _ in range(150):
         _, _, terminated, _, _ = env.step(random.integers(0, 4, 6))
         paid = shaping.pay(terminated)
-        episodes = env.episodes
-        coming = coming_exams(bench.pool)[episodes.script, episodes.turn + 1]
-        after = episodes._expected(everyone, coming, episodes._read(everyone))
-        after[terminated] = 0.0
-        # An empty bank is worth nothing before anything has been written.
-        empty = (episodes.count == 0) & (potential == 0.0)
-        same = ~empty & (step > 0)
-        np.testing.assert_allclose(paid[same], (2.0 * (0.9 * after - potential))[same], atol=1e-9)
-        potential = after
+        potential = _potentials(env, everyone)
+        after = np.where(terminated, 0.0, potential)
+        np.testing.assert_allclose(paid, 2.0 * (0.9 * after - before), atol=1e-12)
+        before = potential
+
+
+def _potentials(env: Any, everyone: Any) -> Any:
+    episodes = env.episodes
+    coming = coming_exams(env.pool)[episodes.script, episodes.turn + 1]
+    return episodes._expected(everyone, coming, episodes._read(everyone))
 
 
 def test_foresight_is_what_the_next_exam_pays_when_nothing_else_is_written(bench: Bench) -> None:
