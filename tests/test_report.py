@@ -84,7 +84,7 @@ def test_letters_of_the_grid_agree_with_the_failures_of_the_results(
 ) -> None:
     seen = set()
     for folder in folders.values():
-        (run,), _ = runs.load([folder])
+        (run,), *_ = runs.load([folder])
         for name, script in runs.scripts(run).items():
             events = FileJournal(folder / "journals" / f"{slug(name)}.jsonl").read()
             result = scenario_result(script, events)
@@ -226,7 +226,7 @@ def test_equal_labels_are_told_apart_and_modes_compared(
     truth = results(folders["awe"])["memory_score"]
     assert table[1][:4] == ["awe-2-4-30", number(truth), ".500", number(0.5 - truth)]
     twin = shutil.copytree(folders["awe"], tmp_path / "twin")
-    found, _ = runs.load([folders["awe"], twin])
+    found, *_ = runs.load([folders["awe"], twin])
     assert [run.name for run in found] == ["awe-2-4-30 (awe)", "awe-2-4-30 (twin)"]
 
 
@@ -242,13 +242,31 @@ def test_curves_and_lineages_are_shown_where_a_run_has_them(
     ]
     (run / "lineage.json").write_text(json.dumps({"generations": generations}))
     assert main([str(run)]) == 0
-    table = read_page(run / "report.html").tables["Learning curve of awe-2-4-30"]
+    table = read_page(run / "report.html").tables["Learning curve of trained"]
     assert table[3] == ["2000", "-", ".600"]
     html = (run / "report.html").read_text("utf-8")
     assert "types &lt;b&gt;" in html
     (run / "curve.json").write_text('{"x": [1], "y": {"reward": [1, 2]}}')
     assert main([str(run)]) == 2
     assert "expected 1 values of each measure" in capsys.readouterr().err
+
+
+def test_trainings_and_evolutions_are_shown_without_an_evaluation(tmp_path: Path) -> None:
+    train, evolve = tmp_path / "train-0001", tmp_path / "evolve-0001"
+    train.mkdir()
+    (train / "results.json").write_text('{"settings": {}, "versions": {}}')
+    (train / "curve.json").write_text('{"x": [0, 5], "y": {"mean": [0.2, 0.5]}}')
+    evolve.mkdir()
+    after = {"information_types": ["pets", "<i>homes</i>"], "prompt": None}
+    steps = [{"period": 0, "status": "accepted", "after": after}]
+    (evolve / "lineage.json").write_text(json.dumps({"seed-0": {"complete": {"ada": steps}}}))
+    out = tmp_path / "report.html"
+    assert main([str(train), str(evolve), "--out", str(out)]) == 0
+    html = out.read_text("utf-8")
+    assert read_page(out).tables["Learning curve of train-0001"][2] == ["5", ".500"]
+    assert "seed-0, complete, ada" in html
+    assert "after period 0: accepted" in html
+    assert "&lt;i&gt;homes" in html
 
 
 def damage_results(folder: Path) -> None:

@@ -97,7 +97,7 @@ PERFECT = [[[informed(i, i + 1) for i in range(4)]]]
 
 
 def test_scores_and_failures_are_the_hand_worked_ones(tmp_path: Path) -> None:
-    (run,), warnings = runs.load([folder(tmp_path / "awi", upper_bound=PERFECT)])
+    (run,), warnings, _ = runs.load([folder(tmp_path / "awi", upper_bound=PERFECT)])
     assert warnings == []
     found = run.document
     assert found.overall == pytest.approx(1 / 3)
@@ -114,7 +114,7 @@ def test_scores_and_failures_are_the_hand_worked_ones(tmp_path: Path) -> None:
 def test_known_and_still_wrong_is_utilization(tmp_path: Path) -> None:
     probes = copy.deepcopy(PROBES)
     probes[1] = [probed(1, ["coffee", "slow"])]
-    (run,), _ = runs.load([folder(tmp_path / "awi", probes=probes, upper_bound=PERFECT)])
+    (run,), *_ = runs.load([folder(tmp_path / "awi", probes=probes, upper_bound=PERFECT)])
     assert run.document.failure == {"user-1": [[None], ["utilization"], ["write"]]}
 
 
@@ -127,14 +127,14 @@ def test_what_was_not_answered_is_wrong_and_counted(
     overall = copy.deepcopy(OVERALL)
     overall[2] = [answered(2, 4)]
     overall[2][0] |= {"response": response, "json_error": error}
-    (run,), _ = runs.load([folder(tmp_path / "awi", overall, upper_bound=PERFECT)])
+    (run,), *_ = runs.load([folder(tmp_path / "awi", overall, upper_bound=PERFECT)])
     assert run.document.accuracy == {"user-1": [[1.0], [0.0], [0.0]]}
     assert run.document.causes == {"unreadable": 1}
     assert any("count as wrong" in note for note in run.notes)
 
 
 def test_without_the_other_files_only_overall_is_known(tmp_path: Path) -> None:
-    (run,), _ = runs.load([folder(tmp_path / "awi", probes=None)])
+    (run,), *_ = runs.load([folder(tmp_path / "awi", probes=None)])
     found = run.document
     assert found.overall == pytest.approx(1 / 3)
     assert (found.random, found.upper_bound, found.memory_score) == (None, None, None)
@@ -145,7 +145,7 @@ def test_without_the_other_files_only_overall_is_known(tmp_path: Path) -> None:
 def test_a_cell_that_was_not_asked_is_unscored(tmp_path: Path) -> None:
     overall = copy.deepcopy(OVERALL)
     overall[0] = [None]  # type: ignore[list-item]
-    (run,), _ = runs.load([folder(tmp_path / "awi", overall, upper_bound=PERFECT)])
+    (run,), *_ = runs.load([folder(tmp_path / "awi", overall, upper_bound=PERFECT)])
     assert run.document.accuracy == {"user-1": [[None], [0.0], [0.0]]}
     assert run.document.unscored == 1
 

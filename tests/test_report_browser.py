@@ -239,7 +239,7 @@ def test_tables_are_sorted_and_copied(opened: Any, report: Path) -> None:
 
 def test_a_thousand_scenarios_open_and_are_loaded_one_by_one(opened: Any, tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "run", "scenarios=tiny")
-    found, _ = run_reader.load([folder])
+    found, *_ = run_reader.load([folder])
     (first, *_) = scenario_records(found, [])
     many = [
         first._replace(
@@ -263,7 +263,7 @@ def test_a_thousand_scenarios_open_and_are_loaded_one_by_one(opened: Any, tmp_pa
 
 def test_a_record_that_is_gone_is_told(opened: Any, browser: Any, tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "run", "scenarios=tiny")
-    found, _ = run_reader.load([folder])
+    found, *_ = run_reader.load([folder])
     built = page_maker.build(found, list(scenario_records(found, [])), [], "data", most_inline=0)
     page_maker.save(built, tmp_path / "report.html", pictures=False)
     second = sorted((tmp_path / "data").iterdir())[-1]

@@ -20,12 +20,12 @@ def main(arguments: Sequence[str]) -> int:
     """Write the page that a command line asks for; return the exit status."""
     options = _parser().parse_args(arguments)
     folders: list[Path] = options.runs
-    runs, warnings = load(folders)
-    if not runs:
+    runs, warnings, studies = load(folders)
+    if not runs and not studies:
         for text in warnings:
             print(f"error: {text}", file=sys.stderr)
         return 2
-    out: Path = options.out or runs[0].path / "report.html"
+    out: Path = options.out or (runs[0].path if runs else folders[0]) / "report.html"
     if out.is_dir():
         out = out / "report.html"
     runs = ranked(runs)
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"warning: {text}", file=sys.stderr)
     # The page may be passed on: it names folders, not where they lie on this machine.
     shown = [_without_parents(text, [*folders, *(run.path for run in runs)]) for text in warnings]
-    page = build(runs, records, shown, f"{out.stem}_data")
+    page = build(runs, records, shown, f"{out.stem}_data", studies)
     files = save(page, out, options.pictures)
     print(f"written to {files[0]}")
     if page.beside:

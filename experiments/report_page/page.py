@@ -20,6 +20,7 @@ from experiments.report_page.measures import measure
 from experiments.report_page.runs import Run
 from experiments.report_page.scenario_records import ScenarioRecord
 from experiments.report_page.sections import Section, sections
+from experiments.report_page.studies import Study
 from experiments.run_folder import write
 
 HERE = Path(__file__).parent
@@ -50,12 +51,13 @@ def build(
     records: Iterable[ScenarioRecord],
     warnings: Sequence[str],
     folder_name: str,
+    studies: Sequence[Study] = (),
     most_inline: int = MOST_INLINE,
 ) -> Page:
     """Return the page of some runs. `records` are read before anything is measured."""
     scenarios = list(records)
     measured = [(run, measure(run)) for run in runs]
-    parts = sections(measured)
+    parts = sections(measured, studies)
     inline = len(scenarios) <= most_inline
     beside = {}
     entries = []
@@ -79,10 +81,10 @@ def build(
         (HERE / "page.html").read_text("utf-8"),
         {
             "policy": _policy(script),
-            "title": escape(_title(runs)),
+            "title": escape(_title([run.name for run in runs] or [one.name for one in studies])),
             "style": style,
             "badge": _badge(runs),
-            "navigation": _navigation(parts, bool(scenarios)),
+            "navigation": _navigation(parts, bool(scenarios), bool(runs)),
             "warnings": _warnings(runs, warnings),
             "sections": "\n".join([*map(_section, parts), _inspector(scenarios), _settings(runs)]),
             "version": VERSION,
@@ -143,9 +145,8 @@ def _summary(run: Run) -> dict[str, Any]:
     return run.document.model_dump(mode="json", exclude=cells)
 
 
-def _title(runs: Sequence[Run]) -> str:
-    names = ", ".join(run.name for run in runs[:4])
-    return f"AMemGym-env report: {names}{', …' if len(runs) > 4 else ''}"
+def _title(names: Sequence[str]) -> str:
+    return f"AMemGym-env report: {', '.join(names[:4])}{', …' if len(names) > 4 else ''}"
 
 
 def _badge(runs: Sequence[Run]) -> str:
@@ -156,10 +157,10 @@ def _badge(runs: Sequence[Run]) -> str:
     return f'<p class="badge">SIMULATED model{escape(which)}: not a real model\'s scores</p>'
 
 
-def _navigation(parts: Sequence[Section], inspector: bool) -> str:
+def _navigation(parts: Sequence[Section], inspector: bool, runs: bool) -> str:
     entries = [(part.key, part.title) for part in parts]
     entries += [("inspector", "Inspector")] if inspector else []
-    entries.append(("settings", "Settings"))
+    entries += [("settings", "Settings")] if runs else []
     return "".join(f'<li><a href="#{key}">{escape(title)}</a></li>' for key, title in entries)
 
 
@@ -191,6 +192,8 @@ def _inspector(scenarios: Sequence[ScenarioRecord]) -> str:
 
 
 def _settings(runs: Sequence[Run]) -> str:
+    if not runs:
+        return ""
     shown = "".join(
         f"<details><summary>{escape(run.name)}</summary><pre>"
         f"{escape(json.dumps(run.document.settings, indent=1, ensure_ascii=False))}</pre></details>"

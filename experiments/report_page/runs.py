@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from amemgym_env.errors import InputError, RunError
 from amemgym_env.evaluation import Game, script_of
@@ -19,8 +19,8 @@ from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.results import ScenarioResult
 from amemgym_env.script import Script
 from experiments.report_page import benchmark_folder
+from experiments.report_page.studies import Score, Study, checked, study
 
-Score = Annotated[float, Field(allow_inf_nan=False)] | None
 Cells = dict[str, list[list[Score]]]
 """(periods, questions) scores of each scenario; None is unscored."""
 
@@ -58,46 +58,6 @@ class ResultsFile(BaseModel):
     stopped: str | None = None
 
 
-class CurveFile(BaseModel):
-    """A training's `curve.json`: measures over steps, null where one was not taken."""
-
-    x: list[float] = Field(min_length=1)
-    y: dict[str, list[Score]]
-
-    @model_validator(mode="after")
-    def _as_long(self) -> CurveFile:
-        if any(len(values) != len(self.x) for values in self.y.values()):
-            raise ValueError(f"expected {len(self.x)} values of each measure, as x has")
-        return self
-
-
-class Generation(BaseModel):
-    """One policy of an evolution."""
-
-    id: str
-    parent: str | None = None
-    label: str | None = None
-    score: Score = None
-    text: str | None = None
-
-
-class LineageFile(BaseModel):
-    """An evolution's `lineage.json`: policies, each with the one that it came from."""
-
-    generations: list[Generation]
-
-    @model_validator(mode="after")
-    def _descends(self) -> LineageFile:
-        known: set[str] = set()
-        for one in self.generations:
-            if one.id in known or (one.parent is not None and one.parent not in known):
-                raise ValueError(
-                    f"generation {one.id!r}: its id is not new, or no parent is before"
-                )
-            known.add(one.id)
-        return self
-
-
 @dataclass
 class Run:
     """One run as the page shows it."""
@@ -107,8 +67,6 @@ class Run:
     origin: Literal["amemgym_env", "benchmark"] = "amemgym_env"
     name: str = ""
     """Its name on the page, unlike all others."""
-    curve: CurveFile | None = None
-    lineage: LineageFile | None = None
     results: dict[str, ScenarioResult] = field(default_factory=dict)
     """What the journals say, by scenario id; filled while the inspection is made."""
     notes: list[str] = field(default_factory=list)
@@ -128,10 +86,20 @@ class Run:
         return str(kind or "unknown")
 
 
-def load(folders: Iterable[Path]) -> tuple[list[Run], list[str]]:
-    """Return the runs that can be read, and a message for everything that cannot."""
+class Loaded(NamedTuple):
+    """What was found in folders."""
+
+    runs: list[Run]
+    warnings: list[str]
+    """A message for everything that could not be read."""
+    studies: list[Study]
+
+
+def load(folders: Iterable[Path]) -> Loaded:
+    """Return what can be read in the folders, and what cannot."""
     runs: list[Run] = []
     warnings: list[str] = []
+    studies: list[Study] = []
     for folder in folders:
         try:
             found = list(_expanded(folder))
@@ -140,18 +108,23 @@ def load(folders: Iterable[Path]) -> tuple[list[Run], list[str]]:
             continue
         for path in found:
             try:
-                runs.append(_run(path))
+                told = _study(path)
+                if told is not None:
+                    studies.append(told)
+                if told is None or _is_evaluation(path):
+                    runs.append(_run(path))
             except InputError as error:
                 warnings.append(str(error))
     _name(runs)
-    return runs, warnings
+    return Loaded(runs, warnings, studies)
 
 
 def _expanded(folder: Path) -> Iterator[Path]:
     """Yield a run's folder itself, or the runs in the folder of a sweep."""
     if not folder.is_dir():
         raise RunError(f"{folder}: expected a run's folder, found nothing there; check the path")
-    if (folder / "results.json").exists() or benchmark_folder.is_one(folder):
+    own = ("results.json", "curve.json", "lineage.json")
+    if any((folder / name).exists() for name in own) or benchmark_folder.is_one(folder):
         yield folder
         return
     inner = sorted(path for path in folder.iterdir() if path.is_dir() and _is_run(path))
@@ -181,34 +154,26 @@ def _run(path: Path) -> Run:
             f"{path}: expected results.json, found a run that has not ended; the command that "
             "began it continues it"
         )
-    run = Run(path, _checked(read_json(file), file))
+    return Run(path, _checked(read_json(file), file))
+
+
+def _study(path: Path) -> Study | None:
     curve, lineage = path / "curve.json", path / "lineage.json"
-    if curve.exists():
-        run.curve = _model(CurveFile, read_json(curve), curve)
-    if lineage.exists():
-        run.lineage = _model(LineageFile, read_json(lineage), lineage)
-    return run
+    return study(
+        path,
+        read_json(curve) if curve.exists() else None,
+        read_json(lineage) if lineage.exists() else None,
+    )
 
 
-T = TypeVar("T", bound=BaseModel)
-
-
-def _model(model: type[T], content: object, file: Path) -> T:
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        lines = [
-            f"{'.'.join(map(str, line['loc'])) or 'file'}: {line['msg']}"
-            for line in error.errors()[:3]
-        ]
-        raise RunError(
-            f"{file}: expected what a run of this project writes, found another shape: "
-            + "; ".join(lines)
-        ) from error
+def _is_evaluation(path: Path) -> bool:
+    """Whether a folder with a curve or a lineage is an evaluation too; trainings are none."""
+    file = path / "results.json"
+    return file.exists() and "accuracy" in read_json(file)
 
 
 def _checked(document: object, file: Path) -> ResultsFile:
-    found = _model(ResultsFile, document, file)
+    found = checked(ResultsFile, document, file)
     for key in ("accuracy", "upper_bound_accuracy", "failure"):
         cells = getattr(found, key)
         if list(cells) != found.scenarios:

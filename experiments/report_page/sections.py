@@ -11,7 +11,8 @@ from experiments.report_page import charts, page_tables
 from experiments.report_page.charts import Dot
 from experiments.report_page.measures import Measures, Series
 from experiments.report_page.page_tables import Table
-from experiments.report_page.runs import Generation, Run
+from experiments.report_page.runs import Run
+from experiments.report_page.studies import Generation, Study
 
 Measured = Sequence[tuple[Run, Measures]]
 
@@ -25,10 +26,12 @@ class Section(NamedTuple):
     pictures: Mapping[str, str]
 
 
-def sections(measured: Measured) -> list[Section]:
-    """Return the sections that these runs fill, in the order of the page."""
-    makers = (_leaderboard, _periods, _failures, _cost, _positions, _policies, _curves, _lineages)
-    return [found for maker in makers if (found := maker(measured)) is not None]
+def sections(measured: Measured, studies: Sequence[Study]) -> list[Section]:
+    """Return the sections that runs and studies fill, in the order of the page."""
+    makers = (_leaderboard, _periods, _failures, _cost, _positions, _policies)
+    found = [maker(measured) for maker in makers] if measured else []
+    found += [_curves(studies), _lineages(studies)]
+    return [section for section in found if section is not None]
 
 
 def _leaderboard(measured: Measured) -> Section:
@@ -165,30 +168,31 @@ def _policies(measured: Measured) -> Section | None:
     return Section("policies", "On- and off-policy", body, {"policies": picture})
 
 
-def _curves(measured: Measured) -> Section | None:
+def _curves(studies: Sequence[Study]) -> Section | None:
     pictures, body = {}, ""
-    for run, _ in measured:
-        if run.curve is None:
+    for name, curve, _ in studies:
+        if curve is None:
             continue
-        x = run.curve.x
-        rows = {name: [_nan(v) for v in values] for name, values in run.curve.y.items()}
-        pictures[run.name] = charts.curve(run.name, x, rows)
+        x = curve.x
+        rows = {key: [_nan(v) for v in values] for key, values in curve.y.items()}
+        pictures[name] = charts.curve(name, x, rows)
         cells = [
             [page_tables.Cell(f"{x[i]:g}", x[i]), *(page_tables.score(v[i]) for v in rows.values())]
             for i in range(len(x))
         ]
-        body += _numbers(Table(f"Learning curve of {run.name}", ["step", *rows], cells))
+        body += _numbers(Table(f"Learning curve of {name}", ["step", *rows], cells))
     if not pictures:
         return None
     named = {f"curve_{number}": svg for number, svg in enumerate(pictures.values(), start=1)}
     return Section("curves", "Learning curves", _figures(pictures) + body, named)
 
 
-def _lineages(measured: Measured) -> Section | None:
-    body = ""
-    for run, _ in measured:
-        if run.lineage is not None:
-            body += f"<h3>{escape(run.name)}</h3>{_descent(run.lineage.generations, None)}"
+def _lineages(studies: Sequence[Study]) -> Section | None:
+    body = "".join(
+        f"<h3>{escape(one.name)}</h3>{_descent(one.lineage.generations, None)}"
+        for one in studies
+        if one.lineage is not None
+    )
     return Section("lineages", "Evolution", body, {}) if body else None
 
 
@@ -197,12 +201,13 @@ def _descent(nodes: Sequence[Generation], parent: str | None) -> str:
     items = ""
     for node in nodes:
         if node.parent == parent:
-            label, value = escape(node.label or node.id), page_tables.score(node.score).shown
+            label = escape(node.label or node.id)
+            label += "" if node.score is None else f": {page_tables.score(node.score).shown}"
             text = escape(node.text or "")
             shown = (
                 f"<details><summary>its text</summary><pre>{text}</pre></details>" if text else ""
             )
-            items += f"<li>{label}: {value}{shown}{_descent(nodes, node.id)}</li>"
+            items += f"<li>{label}{shown}{_descent(nodes, node.id)}</li>"
     return f'<ul class="lineage">{items}</ul>' if items else ""
 
 
