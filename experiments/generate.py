@@ -1,7 +1,8 @@
-"""Makes scenario sets offline from the topic library, and measures the quality of any set.
+"""Makes scenario sets, and measures the quality of any set.
 
-The paper's pipeline asks a model for every scenario (Section 3.2); the library stands in for the
-model, so that scenarios have no end and cost nothing.
+The paper's pipeline asks a model for every scenario (Section 3.2): `source=model`, see
+`model_generation.py`. By default the topic library stands in for the model, so that scenarios have
+no end and cost nothing.
 
     python -m experiments.generate n=20 seed=7 out=my.json
     python -m experiments.generate n=10000 shape=extra out=many.jsonl
@@ -11,11 +12,10 @@ model, so that scenarios have no end and cost nothing.
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field
 from rich.console import Console
 
 from amemgym_env import scenario_files
@@ -23,56 +23,15 @@ from amemgym_env.errors import ConfigError
 from amemgym_env.generation import audit as audits
 from amemgym_env.generation.generator import Generator
 from amemgym_env.generation.sets import scenarios
-from amemgym_env.generation.settings import SHAPES
-from amemgym_env.generation.settings import Settings as Shape
-from amemgym_env.topics import Split
 from experiments import job
-from experiments.settings import Count, Settings, checked
+from experiments.generate_settings import GenerateSettings
+from experiments.model_generation import generate_by_model, judged
+from experiments.settings import LitellmBackend, checked
+
+GROUPS = ("backend", "judge_backend")
 
 _SHOWN = 5
 """Offending texts that are printed for a figure; the rest is counted."""
-
-SHAPE_KEYS = (
-    "periods",
-    "questions",
-    "variables_per_question",
-    "period_months",
-    "start",
-    "changes_per_period",
-    "max_changes_per_variable",
-    "min_choices",
-)
-
-
-class GenerateSettings(Settings):
-    """Settings of `python -m experiments.generate`; conf/generate.yaml says what they mean."""
-
-    out: str | None
-    n: Count
-    seed: Annotated[int, Field(ge=0)]
-    split: Split
-    shape: str
-    periods: int | None
-    questions: int | None
-    variables_per_question: int | None
-    period_months: int | None
-    start: str | None
-    changes_per_period: int | None
-    max_changes_per_variable: int | None
-    min_choices: int | None
-    audit: str | None
-    judged: Count
-
-    def shaped(self) -> Shape:
-        """Return the generator's settings: the named shape with what is set besides.
-
-        Raises:
-            ConfigError: no such shape, or settings that no scenario can meet.
-        """
-        if self.shape not in SHAPES:
-            raise ConfigError(f"shape: expected one of {', '.join(SHAPES)}, found {self.shape!r}")
-        given = {name: getattr(self, name) for name in SHAPE_KEYS}
-        return replace(SHAPES[self.shape], **{k: v for k, v in given.items() if v is not None})
 
 
 def generate(settings: GenerateSettings) -> Path:
@@ -81,13 +40,7 @@ def generate(settings: GenerateSettings) -> Path:
     Raises:
         ConfigError: no file is named, its name has another ending, or no scenario can be made so.
     """
-    if settings.out is None:
-        raise ConfigError("out: expected the file to write, such as out=my.json, found none")
-    path = Path(settings.out)
-    if path.suffix not in (".json", ".jsonl"):
-        raise ConfigError(f"out: expected a .json or .jsonl file, found {settings.out!r}")
-    if path.is_dir():
-        raise ConfigError(f"out: expected a file, found the folder {settings.out!r}")
+    path = settings.file()
     generator = Generator(settings.split, settings.seed, settings.shaped())
     scenario_files.save(generator.scenarios(settings.n), path)
     return path
@@ -115,17 +68,52 @@ def _print_audit(found: audits.Audit, console: Console) -> None:
 
 
 def main(composed: dict[str, Any]) -> None:
-    """Generate or audit. An audit of enough scenarios outside its limits ends with status 1."""
+    """Generate or audit.
+
+    Ends with status 1 when a model made fewer scenarios than asked for, or when an audit of enough
+    scenarios leaves its limits.
+    """
     settings = checked(GenerateSettings, composed)
     console = Console(highlight=False, soft_wrap=True)
-    if settings.audit is None:
+    if settings.audit is not None:
+        _audit(settings, console)
+    elif settings.source == "library":
+        _refuse_model_settings(settings)
         console.print(f"written to {generate(settings)}: {settings.n} scenarios", markup=False)
-        return
+    else:
+        try:
+            status = generate_by_model(settings, console)
+        except KeyboardInterrupt:
+            print("interrupted; the same command continues", file=sys.stderr)
+            status = 130
+        if status:
+            sys.exit(status)
+
+
+def _audit(settings: GenerateSettings, console: Console) -> None:
     found = audit(settings)
+    if isinstance(settings.judge_backend, LitellmBackend):
+        chosen = list(islice(scenarios(settings.audit or ""), settings.judged))
+        found = found._replace(figures=(*found.figures, *judged(settings, chosen, console)))
     _print_audit(found, console)
     if not found.passed and found.scenarios >= audits.JUDGED:
         sys.exit(1)
 
 
+def _refuse_model_settings(settings: GenerateSettings) -> None:
+    """Raise ConfigError for settings that only a model would heed."""
+    heedless = {
+        "backend.model": bool(settings.backend.model),
+        "personas": settings.personas is not None,
+        "language": settings.language != "English",
+        "dry_run": settings.dry_run,
+    }
+    named = [name for name, given in heedless.items() if given]
+    if named:
+        raise ConfigError(
+            f"{', '.join(named)}: expected source=model with it, found source=library"
+        )
+
+
 if __name__ == "__main__":
-    job.run("generate", main)
+    job.run("generate", main, GROUPS)

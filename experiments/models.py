@@ -11,6 +11,7 @@ import agents
 from amemgym_env.backend import Backend
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation import Backends
+from amemgym_env.litellm_backend import LitellmModel
 from amemgym_env.play import AgentMaker
 from amemgym_env.policies import PolicyWriter
 from amemgym_env.script import Script
@@ -99,7 +100,7 @@ def backends(
     settings: dict[str, Any] = {"assistant": assistant}
     settings |= {role: given for role, given in roles.items() if given.name != "same"}
     shared = {
-        role: _litellm(given.model_copy(update={"offline": offline or given.offline}))
+        role: litellm_model(given.model_copy(update={"offline": offline or given.offline}))
         for role, given in settings.items()
         if isinstance(given, LitellmBackend)
     }
@@ -118,7 +119,10 @@ def backends(
     return of
 
 
-def _litellm(settings: LitellmBackend) -> Backend:
-    from amemgym_env.litellm_backend import LitellmModel
+def litellm_model(settings: LitellmBackend) -> LitellmModel:
+    """Return a real model; no call is made yet.
 
+    Raises:
+        ConfigError: its address or key is wrong.
+    """
     return LitellmModel(**settings.model_dump(exclude={"name"}))

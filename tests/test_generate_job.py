@@ -21,7 +21,8 @@ def settings(**given: Any) -> dict[str, Any]:
     composed: dict[str, Any] = yaml.safe_load((CONF / "generate.yaml").read_text("utf-8"))
     for name in ("defaults", "hydra"):
         del composed[name]
-    return {**composed, **given}
+    backend = {"name": "litellm", **composed["backend"]}
+    return {**composed, "backend": backend, "judge_backend": {"name": "same"}, **given}
 
 
 @pytest.mark.parametrize("name", ["my.json", "my.jsonl"])

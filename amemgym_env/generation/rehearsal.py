@@ -53,6 +53,9 @@ class Rehearsal(Backend):
             "personal_answers": self._personal,
             "answer_reading": self._reading,
             "answer_refinement": self._answer,
+            "exposure_rating": self._exposure_rating,
+            "integrity_rating": lambda text, rows: {"rating": 1},
+            "answer_agreement": self._agreement,
         }
 
     def complete(self, call: Call) -> Completion:
@@ -161,18 +164,28 @@ class Rehearsal(Backend):
 
     def _reading(self, text: str, rows: Rows) -> dict[str, Any]:
         answer = _found(r"The answer was:\n(.*)", text)
-        fitting = [
-            row["number"]
-            for row in rows
-            if all(
-                any(sentence in answer for sentence in _value(*pair).advice)
-                for pair in row["circumstances"].items()
-            )
-        ]
+        fitting = [row["number"] for row in rows if _serves(answer, row["circumstances"])]
         return {"number": fitting[0] if len(fitting) == 1 else 0}
+
+    def _exposure_rating(self, text: str, rows: Rows) -> dict[str, Any]:
+        given = _giveaways().get(text.split("\n")[1], {})
+        found = [given.get(row["variable"]) == row["value"] for row in rows]
+        return {"rating": 2 if all(found) else int(any(found))}
+
+    def _agreement(self, text: str, rows: Rows) -> dict[str, Any]:
+        choices = re.findall(r"(?m)^(\d+)\. (.*)$", text)
+        fitting = [int(n) for n, choice in choices if _serves(choice, rows[0])]
+        return {"answer": fitting[0] if fitting else 1}
 
     def _slips(self, what: str, *key: str) -> bool:
         return uniform("rehearsal slip", what, *key) < self.clumsy
+
+
+def _serves(answer: str, circumstances: Mapping[str, str]) -> bool:
+    return all(
+        any(sentence in answer for sentence in _value(*pair).advice)
+        for pair in circumstances.items()
+    )
 
 
 def _found(pattern: str, text: str) -> str:
