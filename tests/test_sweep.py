@@ -198,14 +198,16 @@ def test_b07_08_b07_12_joblib_plays_in_processes_and_the_launcher_used_is_told(
 ) -> None:
     needs("joblib")
     done = job(
-        "-m", "scenarios=tiny", "agent=awe,rag", "out=S", "hydra/launcher=joblib",
-        "hydra.launcher.n_jobs=2",
+        "-m", "scenarios=tiny", "agent=rag", "store=numpy,chroma", "out=S",
+        "hydra/launcher=joblib", "hydra.launcher.n_jobs=2",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "2 of 2 jobs finished (JoblibLauncher)" in done.stdout
-    alone = job("scenarios=tiny", "agent=rag", "out=one")
+    alone = job("scenarios=tiny", "agent=rag", "store=chroma", "out=one")
     assert alone.returncode == 0, alone.stderr
-    other = tmp_path / "S" / told(tmp_path / "S")["jobs"][1]["folder"]
+    numpy, other = [tmp_path / "S" / told(tmp_path / "S")["jobs"][n]["folder"] for n in (0, 1)]
+    assert (other / "stores").is_dir()  # each job's databases stand in its own folder
+    assert not (numpy / "stores").exists()
     assert (other / "results.json").read_bytes() == (tmp_path / "one/results.json").read_bytes()
 
 
