@@ -75,6 +75,7 @@ def evaluate(
     repeated: Callable[[Scenario], Sequence[Event]] | None = None,
     embedder: Embedder = DEFAULT,
     store: Callable[[Script], StoreFactory] | None = None,
+    score_only: bool = False,
 ) -> Results:
     """Play an agent through scenarios and return its results.
 
@@ -84,7 +85,8 @@ def evaluate(
     run's folder or a file of interactions whose dialogues are replayed (`traces.py`); only writing,
     exam and probes are then the agent's. `repeated` gives the events of another run whose calls
     stand in for those that this run would make. `embedder` and `store` (of a script; None: numpy)
-    serve the memory bank. Ctrl-C stops cleanly: what is under way is recorded, nothing else begins.
+    serve the memory bank. `score_only` plays nothing: what journals hold is scored. Ctrl-C stops
+    cleanly: what is under way is recorded, nothing else begins.
 
     Raises:
         ScenarioError: a file or set cannot be used. ConfigError: a setting cannot.
@@ -99,6 +101,7 @@ def evaluate(
     dialogues = {} if recorded is None else traces(recorded, scripts)
     run = _Run(make_agent, backends, templates, game, identity, progress, dialogues)
     run.repeated = repeated or run.repeated
+    run.score_only = score_only
     run.embedder, run.store = embedder, store or run.store
     opened = journal or (lambda _: nullcontext(MemoryJournal()))
 
@@ -169,6 +172,7 @@ class _Run:
         self.repeated: Callable[[Scenario], Sequence[Event]] = lambda _: ()
         self.embedder: Embedder = DEFAULT
         self.store: Callable[[Script], StoreFactory] = lambda _: NumpyStore
+        self.score_only = False
         self.stopped: str | None = None
 
     def scenario(self, script: Script, journal: Journal) -> ScenarioResult:
@@ -176,7 +180,7 @@ class _Run:
         earlier = journal.read()
         self._check(script, earlier)
         known = scenario_result(script, earlier)
-        if known.complete or self.stopped:
+        if known.complete or self.stopped or self.score_only:
             if known.complete and self.progress is not None:
                 self.progress(script.scenario, {"event": "end", "hash": known.hash, "error": None})
             return known

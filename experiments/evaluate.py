@@ -59,8 +59,7 @@ def run(
     """
     identity = settings.identity()
     make_agent = agent_maker(settings.agent)
-    roles = _roles(settings)
-    of_script = backends(settings.backend, roles, offline=settings.replay is not None)
+    of_script = backends(settings.backend, roles(settings), offline=settings.replay is not None)
     templates = (
         BUILT_IN if settings.templates is None else Templates.from_folder(settings.templates, KINDS)
     )
@@ -68,7 +67,7 @@ def run(
     identity["scenarios_hash"] = _hash(chosen)
     _check_mode(settings)
     workers = settings.workers or (1 if settings.backend.name == "simulated" else 20)
-    game = _game(settings)
+    game = game_of(settings)
     script_of(chosen[0], game, chosen)  # a wrong setting is refused before a folder is made
     if settings.traces is not None:
         dialogues = traces(settings.traces, [script_of(item, game, chosen) for item in chosen])
@@ -107,11 +106,12 @@ def run(
 def estimated(settings: EvaluateSettings) -> list[estimate.Estimate]:
     """Return what the calls of a run would cost, by role, without making any."""
     chosen = list(named_scenarios(settings.scenarios, settings.limit))
-    of_script = backends(settings.backend, _roles(settings))
-    return estimate.estimate(agent_maker(settings.agent), chosen, _game(settings), of_script)
+    of_script = backends(settings.backend, roles(settings))
+    return estimate.estimate(agent_maker(settings.agent), chosen, game_of(settings), of_script)
 
 
-def _roles(settings: EvaluateSettings) -> dict[str, RoleSettings]:
+def roles(settings: EvaluateSettings) -> dict[str, RoleSettings]:
+    """Return the settings of the models of all roles but the assistant's."""
     return {
         "user": settings.user_backend,
         "memory": settings.memory_backend,
@@ -119,7 +119,8 @@ def _roles(settings: EvaluateSettings) -> dict[str, RoleSettings]:
     }
 
 
-def _game(settings: EvaluateSettings) -> Game:
+def game_of(settings: EvaluateSettings) -> Game:
+    """Return how settings say that scenarios are played."""
     return Game(
         difficulty=settings.difficulty,
         seed=settings.seed,

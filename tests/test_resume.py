@@ -1,0 +1,178 @@
+"""A run that is killed at any moment continues, loses nothing and repeats what was in flight."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from amemgym_env.journal import FileJournal
+from amemgym_env.randomness import uniform
+from experiments import evaluate, job
+from experiments.settings import EvaluateSettings, checked
+from tests.server import Behaviour, Faults, ModelServer
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+ROOT = Path(__file__).parents[1]
+CONCURRENCY = 8
+
+
+def command(server: ModelServer, out: Path, *more: str) -> list[str]:
+    return [
+        "scenarios=tiny",
+        "agent=awe",
+        "backend=litellm",
+        "backend.model=openai/gpt-4.1-mini",
+        f"backend.api_base={server.address}",
+        f"backend.max_concurrency={CONCURRENCY}",
+        f"out={out}",
+        *more,
+    ]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "OPENAI_API_KEY": "sk-test-resume", "PYTHONPATH": str(ROOT)}
+
+
+def finished(words: list[str]) -> None:
+    """Play what is left of a run, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-test-resume")
+        evaluate.run(checked(EvaluateSettings, job.compose("evaluate", words)), quiet=True)
+
+
+def killed(words: list[str], out: Path, lines: int) -> bool:
+    """Start a run and kill it once its journals hold so many lines; whether it was still going."""
+    start = [sys.executable, "-W", "ignore", "-m", "experiments.evaluate", *words]
+    child = subprocess.Popen(
+        start, cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and child.poll() is None:
+        written = sum(path.read_bytes().count(b"\n") for path in out.glob("journals/*.jsonl"))
+        if written >= lines:
+            os.kill(child.pid, signal.SIGKILL)
+            break
+        time.sleep(0.005)
+    return child.wait(30) == -signal.SIGKILL
+
+
+def results(out: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((out / "results.json").read_text("utf-8"))
+    return document
+
+
+def compared(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what two runs share: all but settings and the time that calls took."""
+    usage = {
+        role: {name: value for name, value in part.items() if name not in ("seconds", "usd")}
+        for role, part in document["usage"].items()
+    }
+    return {**document, "usage": usage, "settings": None}
+
+
+def calls(out: Path) -> Counter[tuple[str, str, int]]:
+    """Return how often each finished call stands in a run's journals."""
+    return Counter(
+        (path.name, event["key"], event["occurrence"])
+        for path in out.glob("journals/*.jsonl")
+        for event in FileJournal(path).read()
+        if event["event"] == "call" and "text" in event
+    )
+
+
+def check_kills(tmp_path: Path, moments: int, *more: str) -> None:
+    with ModelServer(Behaviour(latency=0.01), scenarios="tiny") as server:
+        finished(command(server, tmp_path / "whole", *more))
+        whole = calls(tmp_path / "whole")
+        assert set(whole.values()) == {1}
+        lines = sum(
+            path.read_bytes().count(b"\n") for path in (tmp_path / "whole").glob("journals/*.jsonl")
+        )
+        expected = compared(results(tmp_path / "whole"))
+        for moment in range(moments):
+            out = tmp_path / f"killed-{moment}"
+            server.hits.clear()
+            words = command(server, out, *more)
+            stopped = killed(words, out, 1 + int(uniform("moment", moment) * lines * 0.95))
+            sent = sum(server.hits.values())
+            known = calls(out)
+            finished(words)
+            assert stopped, "the run ended before it was killed"
+            assert compared(results(out)) == expected
+            # Nothing finished is lost or made again; only what was in flight is.
+            assert calls(out) == whole
+            assert sum(server.hits.values()) - sent == len(whole) - len(known)
+            assert sent - len(known) <= CONCURRENCY
+
+
+def test_a_killed_run_continues(tmp_path: Path) -> None:
+    check_kills(tmp_path, 1)
+
+
+@pytest.mark.evidence
+def test_a_run_killed_at_twenty_moments_continues(tmp_path: Path) -> None:
+    check_kills(tmp_path, 20)
+
+
+@pytest.mark.evidence
+def test_a_killed_run_with_chroma_continues(tmp_path: Path) -> None:
+    check_kills(tmp_path, 3, "store=chroma")
+
+
+def test_what_failed_is_unscored_and_scored_by_resuming(tmp_path: Path) -> None:
+    with ModelServer(scenarios="tiny") as server:
+        finished(command(server, tmp_path / "clean"))
+        out = tmp_path / "failing"
+        words = command(server, out, "backend.first_delay=0.001")
+        server.behaviour.faults = Faults(0.4, calls=["exam_answer", "state_query"])
+        finished([*words, "backend.retries=0"])
+        first = results(out)
+        assert first["unscored"] > 0
+        assert first["failed_calls"] >= first["unscored"]
+        made = len(calls(out))
+        server.behaviour.faults = Faults()
+        server.hits.clear()
+        finished(words)
+        assert sum(server.hits.values()) == len(calls(out)) - made
+        again, clean = results(out), results(tmp_path / "clean")
+        for document in (again, clean):
+            document["usage"].pop("retries", None)
+        assert compared(again) == compared(clean)
+
+
+def test_a_run_is_repeated_from_its_journals_without_network(tmp_path: Path) -> None:
+    with ModelServer(scenarios="tiny") as server:
+        words = command(server, tmp_path / "first")
+        finished(words)
+    again = command(server, tmp_path / "again", f"replay={tmp_path / 'first'}")
+    finished(again)
+    assert compared(results(tmp_path / "again")) == compared(results(tmp_path / "first"))
+    assert calls(tmp_path / "again") == calls(tmp_path / "first")
+
+
+def test_a_spent_budget_stops_cleanly_and_more_of_it_continues(tmp_path: Path) -> None:
+    with ModelServer(scenarios="tiny") as server:
+        finished(command(server, tmp_path / "whole"))
+        whole = results(tmp_path / "whole")
+        spent = sum(
+            part["prompt_tokens"] + part["completion_tokens"] for part in whole["usage"].values()
+        )
+        out = tmp_path / "budget"
+        finished(command(server, out, f"backend.budget_tokens={spent // 2}"))
+        half = results(out)
+        assert "budget_tokens" in half["stopped"]
+        used = sum(
+            part["prompt_tokens"] + part["completion_tokens"] for part in half["usage"].values()
+        )
+        assert spent // 4 < used <= spent // 2 + 2_000
+        finished(command(server, out, f"backend.budget_tokens={spent + 2_000}"))
+    assert compared(results(out)) == compared(whole)
