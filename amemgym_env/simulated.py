@@ -243,7 +243,7 @@ class SimulatedModel(Backend):
         operations = [
             {"op": "DELETE", "id": entry_id, "text": None}
             for entry_id, known in stored.items()
-            if known and not concerned & set(known) and self._lost(known, new[-1][0])
+            if known and not concerned & set(known) and self._lost(known, new[-1][0] if new else "")
         ]
         for text, exposures in new:
             operation = {"op": "ADD", "id": None, "text": text}
