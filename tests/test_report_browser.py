@@ -309,3 +309,22 @@ def test_axe_finds_nothing_serious(opened: Any, report: Path, theme: str, width:
         if rule["impact"] in ("serious", "critical")
     ]
     assert serious == []
+
+
+@pytest.mark.evidence
+def test_four_agents_on_the_benchmarks_set(opened: Any, real_data: Path, tmp_path: Path) -> None:
+    folders = [
+        run_folder(tmp_path / agent, f"scenarios={real_data}", f"agent={agent}")
+        for agent in ("native", "rag", "awe", "awi")
+    ]
+    out = tmp_path / "report.html"
+    assert main([*map(str, folders), "--out", str(out)]) == 0
+    tab = opened(out)
+    assert tab.locator("#scenario option").count() == 20
+    for name in ("native", "rag-2-4-30", "awe-2-4-30", "awi-2-4"):
+        tab.select_option("#run-one", name)
+        for letter in "KWRU":
+            cell = tab.locator(f".cells td.{letter}").first
+            if cell.count():
+                cell.click()
+                assert "Said by the user" in tab.text_content("#inspector-detail")
