@@ -96,17 +96,20 @@ def run(settings: CalibrateSettings) -> dict[str, Any]:
     start = START if settings.profile is None else named_profile(settings.profile)
     small = Bench(chosen[: settings.search_users], workers=settings.workers)
     best, _ = search(small, start, rounds=settings.rounds)
+    cost_of_search = small.cost(best, FAILURE_RATES)
+    small.close()
     bench = Bench(chosen, workers=settings.workers)
     document: dict[str, Any] = {
         "weaknesses": asdict(best),
         "fit": {label: bench.played(label, best).rates.tolist() for label in FAILURE_RATES},
         "cost": bench.cost(best, FAILURE_RATES),
-        "cost_of_search": small.cost(best, FAILURE_RATES),
+        "cost_of_search": cost_of_search,
         "held_out": held_out(bench, best),
         "shares": {},
         "sets": [],
         "extra": None,
     }
+    bench.close()
     if settings.sets:
         few = Bench(chosen[: settings.sets_users], workers=settings.workers)
         good = equally_good(few, best, settings.sets, tolerance=settings.tolerance)
@@ -117,6 +120,7 @@ def run(settings: CalibrateSettings) -> dict[str, Any]:
             )
             for item in good
         ]
+        few.close()
         document["sets"] = [asdict(item) for item in good]
         document["shares"] = {
             name: float(np.mean([found[name] for found in held])) for name in held[0]
@@ -124,7 +128,9 @@ def run(settings: CalibrateSettings) -> dict[str, Any]:
     if settings.extra_users:
         extra = list(named_scenarios("extra", settings.extra_users))
         game = Game(rounds_initial=2, rounds_update=5)
-        document["extra"] = Bench(extra, game, settings.workers).played("native", best).memory
+        long = Bench(extra, game, settings.workers)
+        document["extra"] = long.played("native", best).memory
+        long.close()
     return document
 
 

@@ -102,6 +102,11 @@ class Bench:
         self._known: dict[tuple[object, ...], Played] = {}
         self._pool = ProcessPoolExecutor(self.workers) if self.workers > 1 else None
 
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
     def played(self, label: str, weaknesses: Weaknesses) -> Played:
         """Return what an agent of the given label makes of the scenarios."""
         relevant = {

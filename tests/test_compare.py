@@ -121,10 +121,9 @@ class Forgetful(AWE):
 
 
 def results(agent: Any, scenarios: list[Scenario], seed: int = 0) -> compare.Run:
-    document = evaluate(
-        agent, scenarios, game=Game(seed=seed, upper_bound=False), backends=simulated("calibrated")
-    ).to_json()
-    return compare.Run("run", json.loads(json.dumps(document)))
+    game = Game(seed=seed, upper_bound=False, diagnosis=False)
+    played = evaluate(agent, scenarios, game=game, backends=simulated("calibrated"))
+    return compare.Run("run", json.loads(json.dumps(played.to_json())))
 
 
 @pytest.mark.evidence
