@@ -9,6 +9,7 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from amemgym_env import actions, spaces
+from amemgym_env.difficulty import Difficulty, named_difficulty
 from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.env_settings import Limit, checked_limit, checked_scenarios, one_of
 from amemgym_env.episode import Episode
@@ -28,7 +29,6 @@ from amemgym_env.observations import Observation, Observer, exam_from, probe_fro
 from amemgym_env.scenario import Scenario
 from amemgym_env.schedule import Schedule
 from amemgym_env.scoring import Floats
-from amemgym_env.script import Difficulty, named_difficulty
 from amemgym_env.stores import MemoryIndex, NumpyStore, ReadOnlyView, StoreFactory
 from amemgym_env.transcript import transcript
 from amemgym_env.turn import Exam, Probe, Turn

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, overload
 
+from amemgym_env.difficulty import Difficulty, named_difficulty
 from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.env_settings import Limit, checked_limit, checked_scenarios, one_of
 from amemgym_env.errors import ConfigError
@@ -36,7 +37,6 @@ from amemgym_env.features import FeatureSet
 from amemgym_env.generation.sets import recipe
 from amemgym_env.pool import Pool, Scripts
 from amemgym_env.scenario import Scenario
-from amemgym_env.script import Difficulty, named_difficulty
 
 _POOL_SIZE = 64
 _MOST_POOLS = 8

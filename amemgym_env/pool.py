@@ -14,11 +14,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from amemgym_env.difficulty import Difficulty, named_difficulty
 from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.errors import ConfigError
 from amemgym_env.features import FeatureSet
 from amemgym_env.scenario import Scenario
-from amemgym_env.script import Difficulty, Script, build, named_difficulty
+from amemgym_env.script import Script, build
 from amemgym_env.tables import NOTHING, ScriptTables, script_tables
 
 _MASK = 2**64 - 1

@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from amemgym_env.difficulty import Difficulty
 from amemgym_env.errors import ConfigError
 from amemgym_env.randomness import digest, permutation
 from amemgym_env.scenario import Scenario
-from amemgym_env.script import Difficulty, Script, build
+from amemgym_env.script import Script, build
 
 
 def script_seed(seed: int, number: int) -> int:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from amemgym_env import neutral
 from amemgym_env.balance import order
 from amemgym_env.clock import instant, iso
+from amemgym_env.difficulty import Difficulty, named_difficulty
 from amemgym_env.errors import ConfigError
 from amemgym_env.randomness import below, digest, permutation, uniform
 from amemgym_env.scenario import Scenario, Session
@@ -27,33 +28,6 @@ from amemgym_env.topics import form_weights, split_of, topic
 
 Exposures = tuple[tuple[str, str], ...]
 """(variable, value) pairs that an utterance gives away."""
-
-
-@dataclass(frozen=True, slots=True)
-class Difficulty:
-    """How hard a scenario is made to play, and the defaults of the number environments."""
-
-    name: str
-    distractor_sessions: int = 0
-    """Sessions a period in which nothing is given away."""
-    late: float = 0.0
-    """Probability that an exposure comes after a session's opener (sessions of >= 2 rounds)."""
-    re_mentions: int = 0
-    """Rounds a period (from 1 on) in which the user repeats a value that still holds."""
-    capacity: int | None = None
-    """Entries that the memory bank holds; None: unbounded."""
-    top_k: int | None = None
-    """Entries retrieved for a message; None: all."""
-    confusion: float = 0.0
-    """Probability that the reader takes a stale value which is shown beside the newest one."""
-
-
-DIFFICULTIES: dict[str, Difficulty] = {
-    "none": Difficulty("none"),
-    "easy": Difficulty("easy", capacity=16, top_k=10),
-    "default": Difficulty("default", 2, 0.3, 1, 12, 5, 0.2),
-    "hard": Difficulty("hard", 4, 0.5, 2, 12, 5, 0.3),
-}
 
 
 class Kind(StrEnum):
@@ -170,19 +144,6 @@ def build(
     return Script(scenario, level, seed, rounds_initial, rounds_update, periods, orders)
 
 
-def named_difficulty(difficulty: str | Difficulty) -> Difficulty:
-    """Return a difficulty by its name, or the given one.
-
-    Raises:
-        ConfigError: no difficulty has the name.
-    """
-    if isinstance(difficulty, Difficulty):
-        return difficulty
-    if difficulty not in DIFFICULTIES:
-        raise ConfigError(f"difficulty: expected one of {list(DIFFICULTIES)}, found {difficulty!r}")
-    return DIFFICULTIES[difficulty]
-
-
 def _numbered(
     periods: list[list[Conversation]],
 ) -> tuple[tuple[Conversation, ...], ...]:
@@ -228,7 +189,7 @@ class _Builder:
         self.weights = {k: w for split in splits for k, w in form_weights(split).items()}
         self._distracting: dict[str, str] = {}
         """The variable about whose topic a library distractor speaks."""
-        self.distractors = self._shuffled(self._distractor_texts(others), "distractors")
+        self.distractors = self._distractor_texts(others)
         if difficulty.distractor_sessions and not self.distractors:
             raise ConfigError(
                 f"difficulty {difficulty.name!r} needs distractors, and scenario {scenario.id!r} "
@@ -358,28 +319,41 @@ class _Builder:
         return Utterance(0, f"{lead} {said.query}", Kind.RE_MENTION, exposures)
 
     def _distractor_texts(self, others: Sequence[Scenario]) -> list[str]:
+        """Return distractors in the order in which they are used."""
         if self.topics:
-            self._distracting = {
+            return self._library_distractors()
+        own = {session.query for period in self.scenario.periods for session in period.sessions}
+        foreign = {
+            session.query
+            for other in others
+            if other.id != self.scenario.id
+            for period in other.periods
+            for session in period.sessions
+        }
+        # Sorted, so that a script does not depend on the order of the set.
+        return self._shuffled(sorted(foreign - own), "distractors")
+
+    def _library_distractors(self) -> list[str]:
+        """Return the topics' distractors: a text of each topic in turn, the topics in drawn order.
+
+        `form_weights` are made for texts that are drawn so, topic first.
+        """
+        rows = []
+        for found in dict.fromkeys(self.topics.values()):
+            texts = {
                 text: variable
-                for found in dict.fromkeys(self.topics.values())
                 for variable, values in found.variables.items()
                 for material in values.values()
-                for texts in material.distractors.values()
-                for text in texts
+                for listed in material.distractors.values()
+                for text in listed
             }
-            return list(self._distracting)
-        own = {session.query for period in self.scenario.periods for session in period.sessions}
-        # Sorted, so that a script does not depend on the order of the set.
-        return sorted(
-            {
-                session.query
-                for other in others
-                if other.id != self.scenario.id
-                for period in other.periods
-                for session in period.sessions
-            }
-            - own
-        )
+            self._distracting |= texts
+            rows.append(self._shuffled(list(texts), "distractors", found.id))
+        ordered = []
+        for turn in range(max(len(row) for row in rows)):
+            drawn = permutation(len(rows), "script", self.scenario.id, self.seed, "topics", turn)
+            ordered += [rows[row][turn] for row in drawn if turn < len(rows[row])]
+        return ordered
 
     def _shuffled(self, texts: Sequence[str], *key: str | int) -> list[str]:
         """Order texts by draws in which their form tells nothing (`balance`)."""

@@ -30,7 +30,7 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 DistractorKind = Literal["other_person", "hypothetical", "fell_through", "old_habit"]
 DISTRACTOR_KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
 
-_JOINT_SHARES = {"opener": 0.2, "follow_up": 0.2, "distractor": 0.5}
+_JOINT_SHARES = {"opener": 0.2, "follow_up": 0.4, "distractor": 0.5}
 """How many of the exposing sessions beside which such a text is met give away two values at once:
 later ones seldom do, but those of period 0 mostly, where of these kinds only distractors stand."""
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from amemgym_env.script import named_difficulty
+from amemgym_env.difficulty import named_difficulty
 from experiments import job, speed, speed_numbers
 from experiments.run_folder import write
 from experiments.settings import Count, Settings, checked

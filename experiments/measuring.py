@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.array_episodes import Ints, Snapshot
+from amemgym_env.difficulty import Difficulty, named_difficulty
 from amemgym_env.errors import ConfigError
 from amemgym_env.features import FeatureSet, Floats
 from amemgym_env.generation.sets import recipe
@@ -24,7 +25,6 @@ from amemgym_env.pool import Pool, Scripts
 from amemgym_env.randomness import generator
 from amemgym_env.scenario import Scenario
 from amemgym_env.scoring import bootstrap
-from amemgym_env.script import Difficulty, named_difficulty
 from amemgym_env.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
 
 Which = Literal["memory", "slots"]

@@ -19,13 +19,13 @@ from rich.table import Table
 
 from amemgym_env import floors
 from amemgym_env.actions import answers, say
+from amemgym_env.difficulty import DIFFICULTIES
 from amemgym_env.env import AMemGymEnv
 from amemgym_env.episode import Episode
 from amemgym_env.errors import InputError
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.memory import in_time_order
 from amemgym_env.scoring import exam_scores, mean, uniform_guess
-from amemgym_env.script import DIFFICULTIES
 from amemgym_env.transcript import transcript
 from amemgym_env.turn import NO_ANSWER, Entry, Operation, Phase, Question
 from experiments.tables import WIDTH, number

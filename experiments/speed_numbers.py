@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
+from amemgym_env.difficulty import Difficulty, named_difficulty
 from amemgym_env.embedding import DEFAULT
 from amemgym_env.features import FeatureSet
 from amemgym_env.number_settings import GeneratedScenarios
 from amemgym_env.pool import Pool, Scripts
-from amemgym_env.script import Difficulty, named_difficulty
 
 IDS = ("AMemGymMemory-v0", "AMemGymSlots-v0")
 REFERENCE = "CartPole-v1"

@@ -21,6 +21,7 @@ from rich.table import Table
 import agents
 from amemgym_env import policies
 from amemgym_env.backend import Models
+from amemgym_env.difficulty import named_difficulty
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation import Game, evaluate, script_of
 from amemgym_env.feedback import switches
@@ -29,7 +30,6 @@ from amemgym_env.journal import FileJournal
 from amemgym_env.play import AgentMaker
 from amemgym_env.scenario import Scenario
 from amemgym_env.scenario_files import slug
-from amemgym_env.script import named_difficulty
 from amemgym_env.turn import Agent
 from experiments import baselines, job, tuning
 from experiments.baselines import HandRule

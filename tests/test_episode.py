@@ -4,11 +4,12 @@ import json
 
 import pytest
 
+from amemgym_env.difficulty import Difficulty
 from amemgym_env.episode import Action, Episode, ExamResult, Place, ProbeResult, plan
 from amemgym_env.errors import ConfigError, EpisodeOver
 from amemgym_env.memory import Bank, Status
 from amemgym_env.scenario import Scenario
-from amemgym_env.script import Difficulty, build
+from amemgym_env.script import build
 from amemgym_env.turn import NO_ANSWER, UNSCORED, Operation, Phase
 
 TALK, EXAM, PROBE = Phase.DIALOGUE, Phase.EXAM, Phase.PROBE

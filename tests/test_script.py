@@ -9,9 +9,10 @@ import pytest
 
 from amemgym_env import scenario_files
 from amemgym_env.clock import instant
+from amemgym_env.difficulty import DIFFICULTIES, Difficulty
 from amemgym_env.errors import ConfigError
 from amemgym_env.scenario import Scenario
-from amemgym_env.script import DIFFICULTIES, Difficulty, Kind, Script, build
+from amemgym_env.script import Kind, Script, build
 
 
 def hard(tiny: list[Scenario], index: int, seed: int = 0) -> Script:

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from amemgym_env.backend import Usage
+from amemgym_env.difficulty import DIFFICULTIES
 from amemgym_env.errors import RunError
 from amemgym_env.results import Results, ScenarioResult
 from amemgym_env.scenario import Choice, Period, Question, Scenario
 from amemgym_env.scoring import diagnose
-from amemgym_env.script import DIFFICULTIES, Script
+from amemgym_env.script import Script
 from amemgym_env.turn import NO_ANSWER, UNSCORED
 from experiments.report_page.benchmark_files import (
     DIAGNOSIS,

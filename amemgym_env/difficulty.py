@@ -1,0 +1,47 @@
+"""How hard a scenario is made to play: what is added to it, and how little memory there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amemgym_env.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """How hard a scenario is made to play, and the defaults of the number environments."""
+
+    name: str
+    distractor_sessions: int = 0
+    """Sessions a period in which nothing is given away."""
+    late: float = 0.0
+    """Probability that an exposure comes after a session's opener (sessions of >= 2 rounds)."""
+    re_mentions: int = 0
+    """Rounds a period (from 1 on) in which the user repeats a value that still holds."""
+    capacity: int | None = None
+    """Entries that the memory bank holds; None: unbounded."""
+    top_k: int | None = None
+    """Entries retrieved for a message; None: all."""
+    confusion: float = 0.0
+    """Probability that the reader takes a stale value which is shown beside the newest one."""
+
+
+DIFFICULTIES: dict[str, Difficulty] = {
+    "none": Difficulty("none"),
+    "easy": Difficulty("easy", capacity=16, top_k=10),
+    "default": Difficulty("default", 2, 0.3, 1, 12, 5, 0.2),
+    "hard": Difficulty("hard", 4, 0.5, 2, 12, 5, 0.3),
+}
+
+
+def named_difficulty(difficulty: str | Difficulty) -> Difficulty:
+    """Return a difficulty by its name, or the given one.
+
+    Raises:
+        ConfigError: no difficulty has the name.
+    """
+    if isinstance(difficulty, Difficulty):
+        return difficulty
+    if difficulty not in DIFFICULTIES:
+        raise ConfigError(f"difficulty: expected one of {list(DIFFICULTIES)}, found {difficulty!r}")
+    return DIFFICULTIES[difficulty]
