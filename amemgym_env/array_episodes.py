@@ -11,17 +11,22 @@ entry, the first of equals, and where it stands.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from amemgym_env.features import UNIT
 from amemgym_env.pool import EXAM, TWIN_SIMILARITY, Pool
+from amemgym_env.tables import NOTHING
 
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
+NOWHERE = -1
+"""A position that no entry has."""
 _FEW = 16
 """Slots up to which it costs more to find out how many are in use than to go through all."""
 
@@ -30,24 +35,29 @@ class Snapshot(NamedTuple):
     """A copy of the state of N episodes."""
 
     script: Ints  # (N,) row of the pool
-    turn: Slots  # (N,) rounds played
+    turn: Slots | Ints  # (N,) rounds played
     slots: Slots  # (slots, N) round that wrote each entry, 0: empty
-    held: Slots  # (N,) entries held
+    held: Slots | Ints  # (N,) entries held
 
 
 class Ranking(NamedTuple):
-    """How the banks stand to the present messages; all 0 on an empty bank but `similarity`."""
+    """How the banks stand to the present messages; the entries of an empty bank are 0."""
 
     similarity: Slots  # (slots, N), NOTHING where empty
-    texts: Ints  # (3, N) present message, nearest and oldest entry, as texts of the pool
-    facts: npt.NDArray[np.int16]  # (3, N, 4) `Pool.facts` of them
-    held: Bools  # (N,) whether the bank holds anything
-    near_position: Slots  # (N,) of the most similar entry
-    near_similarity: Slots  # (N,)
-    near: Slots  # (N,) the entry
-    old_position: Slots  # (N,) of the entry written longest ago
-    old_similarity: Slots  # (N,)
-    old: Slots  # (N,) the entry
+    near_position: Slots  # (N,) of the most similar entry, `NOWHERE` in an empty bank
+    entries: Ints  # (2, N) the most similar entry and the one written longest ago
+    similarities: npt.NDArray[np.int16]  # (2, N) of these, NOTHING in an empty bank
+    texts: Ints  # (N, 3) present message and these entries, as texts of the pool
+    facts: npt.NDArray[np.int16]  # (N, 3, 4) `Pool.facts` of the three
+
+
+class Exams(NamedTuple):
+    """The exams of n of N episodes to which the last round has led."""
+
+    mask: Bools  # (N,) whether an episode is among them
+    which: Ints  # (n,) the same as indices
+    total: Floats  # (n,) expected accuracies, summed where several exams follow each other
+    number: Floats  # (n,) of exams
 
 
 class ArrayEpisodes:
@@ -63,11 +73,12 @@ class ArrayEpisodes:
         self.confusion = confusion
         self.columns = np.arange(num_envs)
         self.script: Ints = np.zeros(num_envs, np.int64)
-        self.turn: Slots = np.zeros(num_envs, np.int32)
-        self.count: Slots = np.zeros(num_envs, np.int32)
+        # What grows with every round: rounds played, the present message (after the end an empty
+        # one) as a text of the pool, and the place of its first similarity, (N,) each.
+        self._counters = np.zeros((3, num_envs), np.int64)
+        self.turn, self.text, self._pairs = self._counters
+        self.count: Ints = np.zeros(num_envs, np.int64)
         self.slots: Slots = np.zeros((0, num_envs), np.int32)
-        self._chance_newest = np.array([1.0, 1.0 - confusion])  # without, with a stale value
-        self._chance_stale = np.array([0.0, confusion])
         self._inverse = np.array([0.0, *(1.0 / np.arange(1.0, 256.0))])
         self._ranking: Ranking | None = None
         self._exam = np.full(num_envs, -1, np.int16)  # (N,) period whose exam is now, -1: none
@@ -82,38 +93,50 @@ class ArrayEpisodes:
         self._version = pool.version
         # A bank never holds more than every text of a script.
         height = min(self.capacity, pool.texts - 2)
-        slots = np.zeros((height, self.num_envs), np.int32)
-        slots[: len(self.slots)] = self.slots
-        self.slots = slots
-        self._bits = max(1, int(height - 1).bit_length())
-        self._low = (1 << self._bits) - 1
-        fill = np.arange(height + 1) / self.capacity
-        self.fill = np.stack([fill, fill >= 1.0])  # (2, height + 1): share in use, whether full
-        # Empty places count as written after everything else.
-        self._late = (1 << int(pool.texts).bit_length()) - 1
+        # The last row is always empty: what moves up comes from there, writes to nowhere go there.
+        self._store = np.zeros((height + 1, self.num_envs), np.int32)
+        self._store[: len(self.slots)] = self.slots
+        self._flat = self._store.reshape(-1)
+        self.slots = self._store[:-1]
         self.positions = np.arange(height, dtype=np.int32)[:, None]  # (slots, 1)
-        self.nowhere = np.array(height, np.int32)  # a position that no entry has
-        self._reverse = (self._low - self.positions).astype(np.int32)
+        self._bits = int(height).bit_length()
+        self._low = (1 << self._bits) - 1
+        # Of equals the first wins, but in an empty bank the last row does: it is `NOWHERE`.
+        self._reverse = np.full((height + 1, 1), self._low, np.int32)
+        self._reverse[:-1] = self._low - 1 - self.positions
+        self.by_count = self._by_count(height)
+        self.texts = pool.rows.reshape(-1, pool.rows.shape[2])
         self._similarity = pool.similarity.reshape(-1)
-        self._question_similarity = pool.question_similarity.reshape(-1)
-        self._pairs = pool.pairs.reshape(-1, pool.given)
-        self._codes = pool.codes.reshape(-1)
+        self._exam_facts = pool.exam_facts.reshape(-1, pool.exam_facts.shape[2])
         self._counts = pool.counts.reshape(-1)
-        self._right = pool.right_reading.reshape(-1)
+        self._right = pool.right_reading.reshape(-1, pool.questions)
         self._facts = pool.facts.view(np.int64).reshape(-1)
         self._last_exam = pool.last_exam.reshape(-1)
         self._exams_in_a_row = pool.exams_in_a_row
         self._twin = pool.twin.reshape(-1)
-        self._asked = np.arange(pool.questions)[:, None]  # (Q, 1)
-        strides = [pool.values ** (pool.depth - 1 - place) for place in range(pool.depth)]
-        self._strides = np.array(strides)[:, None, None]  # (M, 1, 1)
+        self._undated = (1 << pool.date_shift) - 1
+        self._one_round = np.array([[1], [1], [pool.texts]])
         self._move_row()
+
+    def _by_count(self, height: int) -> Floats:
+        """Return what depends on the number of entries alone, (6, height + 1)."""
+        count = np.arange(height + 1)
+        some = np.maximum(count, 1)
+        return np.stack(
+            [
+                count / self.capacity,
+                count >= self.capacity,
+                count > 0,
+                some,
+                some * UNIT,
+                NOTHING * (height - count),  # what empty places add to a sum of similarities
+            ]
+        )
 
     def _move_row(self) -> None:
         self.row = self.script * self.pool.texts  # (N,) first text of each episode's script
-        self.text = (
-            self.row + self.turn + 1
-        )  # (N,) the present message; after the end, an empty one
+        np.add(self.row, self.turn + 1, out=self.text)
+        np.multiply(self.text, self.pool.texts, out=self._pairs)
         self.rounds = self.pool.rounds[self.script]  # (N,)
         self._ranking = None
 
@@ -126,6 +149,7 @@ class ArrayEpisodes:
         self.slots[:, which] = 0
         self.row[which] = row
         self.text[which] = row + 1
+        self._pairs[which] = (row + 1) * self.pool.texts
         self.rounds[which] = self.pool.rounds[scripts]
         self._exam[which] = -1
         self._ranking = None
@@ -137,162 +161,136 @@ class ArrayEpisodes:
         return self._ranking
 
     def _rank(self) -> Ranking:
-        slots, bits, low = self.slots, self._bits, self._low
-        similarity = self._similarity.take(slots + self.text * self.pool.texts).astype(np.int32)
-        keys = similarity << bits
+        similarity = self._similarity[self._store + self._pairs].astype(np.int32)
+        keys = similarity << self._bits
         keys |= self._reverse
-        best = keys.max(axis=0)
-        near_position = low - (best & low)
-        # Empty places come last: as unsigned integers, -1 is large.
-        written = (slots - 1) & self._late
-        written <<= bits
-        written |= self.positions
-        first = written.min(axis=0)
-        old_position = first & low
-        held = self.count > 0
-        near_place = near_position * self.num_envs + self.columns
-        old_place = old_position * self.num_envs + self.columns
-        flat = slots.ravel()
-        near, old = flat.take(near_place), flat.take(old_place)
-        texts = np.empty((3, self.num_envs), np.int64)
-        texts[0] = self.text
-        np.add(self.row, near, out=texts[1])
-        np.add(self.row, old, out=texts[2])
+        best = np.maximum.reduce(keys, axis=0)
+        near_position = (self._low - 1) - (best & self._low)
+        entries = np.empty((2, self.num_envs), np.int64)
+        entries[0] = self._flat[near_position * self.num_envs + self.columns]
+        # Rounds differ, so the first is the oldest. As unsigned integers, empty places come last.
+        entries[1] = np.minimum.reduce((self.slots - 1).view(np.uint32), axis=0) + 1
+        texts = np.empty((self.num_envs, 3), np.int64)
+        texts[:, 0] = self.text
+        np.add(entries, self.row, out=texts[:, 1:].T)
         return Ranking(
-            similarity,
-            texts,
-            self._facts.take(texts).view(np.int16).reshape(3, self.num_envs, 4),
-            held,
+            similarity[:-1],
             near_position,
-            (best >> bits) * held,
-            near,
-            old_position,
-            similarity.ravel().take(old_place) * held,
-            old,
+            entries,
+            self._similarity[entries + self._pairs],
+            texts,
+            self._facts[texts].view(np.int16).reshape(self.num_envs, 3, 4),
         )
 
     def change(self, remove: Slots, overwrite: Slots, add: Bools) -> None:
         """Change the banks by the present messages, and go on to the next round.
 
-        Of each bank the entry at position `remove` goes (`height` or more: none does), then the
-        one at `overwrite` becomes the message (the same), then the message is added. Callers see
-        to it that at most one text is written and that there is room.
+        Of each bank the entry at position `remove` goes, then the one at `overwrite` becomes the
+        message, then the message is added; `NOWHERE`: none does. Callers see to it that at most
+        one text is written and that there is room.
         """
-        slots, count = self.slots, self.count
-        self._exam = self.ranking().facts[0, :, EXAM]
-        removing = remove < self.nowhere
-        if removing.any():
-            np.copyto(slots[:-1], slots[1:], where=self.positions[:-1] >= remove)
-            np.copyto(slots[-1], 0, where=removing)
-            count -= removing
-        position = np.where(add, count, overwrite)
-        self.turn += 1
-        np.copyto(slots, self.turn, where=self.positions == position)
-        count += add
-        self.text += 1
+        self._exam = self.ranking().facts[:, 0, EXAM]
+        which = (remove >= 0).nonzero()[0]
+        if which.size:
+            part = self._store.take(which, axis=1)
+            moves = self.positions >= remove[which]
+            self.slots[:, which] = np.where(moves, part[1:], part[:-1])
+            self.count[which] -= 1
+        position = np.where(add, self.count, overwrite)
+        self._counters += self._one_round
+        self._flat[position * self.num_envs + self.columns] = self.turn
+        self._store[-1] = 0
+        self.count += add
         self._ranking = None
 
+    def oldest(self, which: Ints) -> Slots:
+        """Return the positions of the entries written longest ago, in banks that hold some."""
+        old = self.ranking().entries[1, which]
+        positions: Slots = (self.slots.take(which, axis=1) == old).argmax(axis=0).astype(np.int32)
+        return positions
+
     def twins(self, adding: Bools) -> Slots | None:
-        """Return where the message already stands, in the banks of `adding`; -1 elsewhere.
+        """Return where the message already stands, in the banks of `adding`; `NOWHERE` elsewhere.
 
         None stands for nowhere at all. A message that was never said before has no twin.
         """
         ranking = self.ranking()
-        alike = ranking.facts[0, :, TWIN_SIMILARITY]
-        which = (adding & (ranking.near_similarity >= alike)).nonzero()[0]
+        alike = ranking.similarities[0] >= ranking.facts[:, 0, TWIN_SIMILARITY]
+        which = (alike & adding).nonzero()[0]
         if not which.size:
             return None
-        found = np.full(self.num_envs, -1, np.int32)
-        row = self.row[which]
-        held = self._twin.take(self.slots[:, which] + row)
-        same = held == self._twin.take(self.text[which])
-        found[which] = np.where(same.any(axis=0), same.argmax(axis=0), -1)
+        found = np.full(self.num_envs, NOWHERE, np.int32)
+        held = self._twin[self.slots.take(which, axis=1) + self.row[which]]
+        same = held == self._twin[self.text[which]]
+        found[which] = np.where(same.any(axis=0), same.argmax(axis=0), NOWHERE)
         return found
 
-    def exams(self) -> tuple[Ints, Floats, Floats]:
-        """Return which episodes have just come to exams, their accuracies' sum and number.
+    def exams(self) -> Exams:
+        """Return the exams to which the last round has led; call after `change`.
 
-        Call after `change`; accuracies are the expectation of `reader.choice_probabilities`.
+        Accuracies are the expectation of `reader.choice_probabilities`.
         """
-        which = (self._exam >= 0).nonzero()[0]
+        mask = self._exam >= 0
+        which = mask.nonzero()[0]
+        number = np.ones(which.size)
         if not which.size:
-            return which, np.zeros(0), np.zeros(0)
+            return Exams(mask, which, number, number)
         first = self._exam[which].astype(np.int64)
         readings = self._read(which)
         total = self._expected(which, first, readings)
-        if not self._exams_in_a_row:
-            return which, total, np.ones(which.size)
-        last = self._last_exam.take(self.text[which] - 1)
-        number = (last - first + 1).astype(np.float64)
-        # Where sessions are missing, exams follow each other without a round between them.
-        for step in range(1, int(number.max())):
-            again = (number > step).nonzero()[0]
-            part = readings[..., again]
-            total[again] += self._expected(which[again], first[again] + step, part)
-        return which, total, number
+        if self._exams_in_a_row:
+            last = self._last_exam[self.text[which] - 1]
+            number += last - first
+            # Where sessions are missing, exams follow each other without a round between them.
+            for step in range(1, int(number.max())):
+                again = (number > step).nonzero()[0]
+                part = readings[:, again]
+                total[again] += self._expected(which[again], first[again] + step, part)
+        return Exams(mask, which, total, number)
 
-    def _read(self, which: Ints) -> Ints:
-        """Return the newest and the stale value read of each needed variable, (2, M, Q, n).
+    def _read(self, which: Ints) -> Slots:
+        """Return what is read of each needed variable, newest and stale, (2, n, M, Q).
 
-        Few entries say anything about a question, so this goes through what is said, oldest
-        first: where a place is assigned twice, the last assignment stands.
+        A value is given as the step along `Pool.counts` to which it leads; 0 is unknown.
         """
         pool = self.pool
-        number = which.size
-        found = np.zeros((2, pool.depth * pool.questions * number), np.int64)
-        slots = self.slots[:, which]  # (C, n)
+        slots = self.slots.take(which, axis=1)  # (C, n)
         if len(slots) > _FEW:
-            slots = slots[: int(self.count[which].max())]
-        pairs = self._pairs.take(slots + self.row[which], axis=0)  # (C, n, E)
-        said = (pairs.ravel() >= 0).nonzero()[0]
-        if said.size:
-            entry = said // pool.given if pool.given > 1 else said  # into (C, n)
-            written = slots.ravel().take(entry)
-            order = written.argsort(kind="stable")
-            said, entry, written = said[order], entry[order], written[order]
-            position, column = np.divmod(entry, number)
-            pair = pairs.ravel().take(said).astype(np.int64)
-            episode = which[column]
-            place = pair * number + column
-            text = self.row[episode] + written
-            code = self._codes.take(text * pool.given + said % pool.given)
-            if len(slots) > self.top_k:
-                query = self.script[episode] * pool.questions + pair % pool.questions
-                index = slots[:, column] + query * pool.texts  # (C, said)
-                keys = self._question_similarity.take(index).astype(np.int32) << self._bits
-                keys |= self._reverse[: len(slots)]
-                own = keys.ravel().take(position * said.size + np.arange(said.size))
-                read = ((keys > own).sum(axis=0) < self.top_k).nonzero()[0]
-                place, code = place[read], code[read]
-            newest, stale = found
-            newest[place] = code
-            other = (newest[place] != code).nonzero()[0]
-            stale[place[other]] = code[other]
-        return found.reshape(2, pool.depth, pool.questions, number)
+            slots = slots[: max(1, int(self.count[which].max()))]
+        facts = self._exam_facts.take(slots + self.row[which], axis=0)
+        dated = facts[:, :, pool.questions :]  # (C, n, M * Q)
+        dated = dated.reshape(*slots.shape, pool.depth, pool.questions)
+        least = len(slots) - self.top_k
+        if least > 0:
+            keys = facts[:, :, : pool.questions] | self._reverse[: len(slots), :, None]
+            retrieved = keys >= np.partition(keys, least, axis=0)[least]
+            dated = dated * retrieved[:, :, None]
+        newest = np.maximum.reduce(dated, axis=0)
+        found = np.empty((2, *newest.shape), np.int32)
+        np.bitwise_and(newest, self._undated, out=found[0])
+        dated *= (dated & self._undated) != found[0]
+        np.bitwise_and(np.maximum.reduce(dated, axis=0), self._undated, out=found[1])
+        return found
 
-    def _expected(self, which: Ints, period: Ints, readings: Ints) -> Floats:
+    def _expected(self, which: Ints, period: Ints, readings: Slots) -> Floats:
         """Return the expected accuracy of one exam of each episode, (n,)."""
-        pool = self.pool
         script = self.script[which]
-        exam = (script * pool.periods + period) * pool.questions
-        index = self._right.take(exam + self._asked)[None]
-        # (combinations, Q, n): newest or stale for each variable
+        index = self._right.take(script * self.pool.periods + period, axis=0)[None]
+        # (combinations, n, Q): newest or stale for each variable
         weights = np.empty(readings.shape)
-        shown = readings[1] > 0
-        weights[0] = self._chance_newest.take(shown)
-        weights[1] = self._chance_stale.take(shown)
-        weight: Floats | None = None
-        steps = readings * self._strides
-        for place in range(pool.depth):
+        np.multiply(readings[1] > 0, self.confusion, out=weights[1])
+        np.subtract(1.0, weights[1], out=weights[0])
+        weight = weights[:, :, 0]
+        for place in range(self.pool.depth):
             shape = (2 * len(index), *index.shape[1:])
-            index = (index[:, None] + steps[:, place]).reshape(shape)
-            chance = weights[:, place]
-            weight = chance if weight is None else (weight[:, None] * chance).reshape(shape)
-        chances = self._inverse.take(self._counts.take(index)) * weight
-        # Running sums add in order whatever the shape, as the scalar environment does.
-        chances = np.add.accumulate(chances, axis=0)[-1]
-        total: Floats = np.add.accumulate(chances, axis=0)[-1]
-        return total / pool.question_count[script]
+            index = (index[:, None] + readings[:, :, place]).reshape(shape)
+            if place:
+                weight = (weight[:, None] * weights[:, :, place]).reshape(shape)
+        chances = self._inverse[self._counts[index]]
+        chances *= weight
+        # One after the other, as the scalar environment adds: sums are then equal to the bit.
+        total: Floats = np.add.accumulate(reduce(np.add, chances), axis=1)[:, -1]
+        return total / self.pool.question_count[script]
 
     def over(self) -> Bools:
         """Return which episodes have no round left, (N,)."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.array_episodes import ArrayEpisodes, Bools
+from amemgym_env.array_episodes import ArrayEpisodes, Bools, Ranking
 from amemgym_env.embedding import SCALE
 from amemgym_env.features import NEAREST_NAMES, PLACE_NAMES, SLOT_NAMES, UNIT
 from amemgym_env.pool import ASKING, NEAREST_QUESTION
-from amemgym_env.tables import NOTHING
 
 Floats = npt.NDArray[np.float32]
 
@@ -27,27 +26,24 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     pool = episodes.pool
     ranking = episodes.ranking()
     number = episodes.num_envs
-    width = pool.rows.shape[2]
-    count = episodes.count
-    some = np.maximum(count, 1)
-    out = pool.rows.reshape(-1, width).take(ranking.texts.T, axis=0)  # (N, 3, width)
+    fill, full, held, some, unit, empty = episodes.by_count.take(episodes.count, axis=1)
     values = np.empty((2, len(NEAREST_NAMES), number))
-    values[0, 0] = ranking.near_similarity
-    values[1, 0] = ranking.old_similarity
-    values[:, 0] /= UNIT
+    np.divide(ranking.similarities * (episodes.count > 0), UNIT, out=values[:, 0])
     ages = values[:, 1:5:3]  # (2, 2, N): of the nearest and oldest entry, and twice the mean
-    ages[0, 0] = ranking.near
-    ages[1, 0] = ranking.old
-    ages[:, 1] = episodes.slots.sum(axis=0) / some
+    ages[:, 0] = ranking.entries
+    ages[:, 1] = np.add.reduce(episodes.slots, axis=0, dtype=np.int32) / some
     np.subtract(episodes.turn + 1, ages, out=ages)
-    ages *= ranking.held
+    ages *= held
     ages /= ages + _AGES
-    values[:, 2] = ranking.facts[1:, :, NEAREST_QUESTION] == ranking.facts[0, :, ASKING]
-    values[0, 3:] = episodes.fill.take(count, axis=1)
-    values[1, 3] = _total(episodes) / (some * UNIT)
+    asking = ranking.facts[:, :1, ASKING]
+    values[:, 2] = (ranking.facts[:, 1:, NEAREST_QUESTION] == asking).T
+    values[0, 3] = fill
+    values[0, 4] = full
+    values[1, 3] = _total(ranking, empty) / unit
+    out = episodes.texts.take(ranking.texts, axis=0)  # (N, 3, width)
     out[:, 1:, -_PLACES:] = values.transpose(2, 0, 1)
     out[:, :, pool.features.asked_column] *= out[:, :1, _KNOWN]
-    out = out.reshape(number, 3 * width)
+    out = out.reshape(number, -1)
     if pool.embedding is not None:
         vectors = pool.embedding.reshape(-1, pool.embedding.shape[2])[episodes.text]
         out = np.concatenate([out, vectors / np.float32(SCALE)], axis=1)
@@ -56,13 +52,11 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     return out
 
 
-def _total(episodes: ArrayEpisodes) -> npt.NDArray[np.int64]:
+def _total(ranking: Ranking, empty: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the sum of each bank's similarities to the present message, (N,)."""
-    similarity = episodes.ranking().similarity
     # 32 bits are enough for banks below 2**16 entries, and faster.
-    total = np.add.reduce(similarity, axis=0, dtype=np.int32)
-    sums: npt.NDArray[np.int64] = total - NOTHING * (len(similarity) - episodes.count)
-    return sums
+    sums: npt.NDArray[np.int32] = np.add.reduce(ranking.similarity, axis=0, dtype=np.int32)
+    return sums - empty
 
 
 def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
@@ -73,19 +67,20 @@ def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     capacity = episodes.capacity
     pool = episodes.pool
     ranking = episodes.ranking()
-    slots, count = episodes.slots, episodes.count
+    slots = episodes.slots
     height, number = slots.shape
+    fill, full, _, _, unit, empty = episodes.by_count.take(episodes.count, axis=1)
     width = pool.rows.shape[2]
     own = width - _PLACES
     out = np.zeros((number, 1 + capacity, own + len(SLOT_NAMES)), np.float32)
     texts = np.empty((number, 1 + height), np.int64)
     texts[:, 0] = episodes.text
     texts[:, 1:] = (slots + episodes.row).T
-    out[:, : 1 + height, :width] = pool.rows.reshape(-1, width).take(texts, axis=0)
+    out[:, : 1 + height, :width] = episodes.texts.take(texts, axis=0)
     known = out[:, 0, width + _KNOWN] != 0
-    out[:, 0, width] = count / capacity
-    out[:, 0, width + 1] = count >= capacity
-    out[:, 0, width + 2] = _total(episodes) / (np.maximum(count, 1) * UNIT)
+    out[:, 0, width] = fill
+    out[:, 0, width + 1] = full
+    out[:, 0, width + 2] = _total(ranking, empty) / unit
     held = slots > 0
     ages = (episodes.turn + 1 - slots) * held
     facts = pool.facts.reshape(-1, 4).take(texts, axis=0)
@@ -101,8 +96,8 @@ def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     values[1] = ranking.similarity * held / UNIT
     values[2] = ages / (ages + 16)
     values[3] = (entry == candidate) & (entry >= 0)
-    values[4] = (episodes.positions == ranking.near_position) & held
-    values[5] = (episodes.positions == ranking.old_position) & held
+    values[4] = episodes.positions == ranking.near_position
+    values[5] = (slots == ranking.entries[1]) & held
     values[6] = np.where(newer, np.maximum(between, 0), 0).max(axis=1, initial=0) / UNIT
     values[7] = superseded & (entry >= 0)
     out[:, 1 : 1 + height, own:] = values.transpose(2, 1, 0)

@@ -202,12 +202,11 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
     def _pay(self, terminated: Bools, infos: Info) -> Rewards:
         """Return the rewards of the exams that have just been held."""
         reward = np.zeros(self.num_envs)
-        which, total, number = self.episodes.exams()
+        mask, which, total, number = self.episodes.exams()
         if which.size:
-            infos["accuracy"] = np.zeros(self.num_envs)
-            infos["accuracy"][which] = total / number
-            infos["_accuracy"] = np.zeros(self.num_envs, np.bool_)
-            infos["_accuracy"][which] = True
+            accuracy = np.zeros(self.num_envs)
+            accuracy[which] = total / number
+            infos["accuracy"], infos["_accuracy"] = accuracy, mask
             if self.settings.reward == "period":
                 reward[which] = total
             else:

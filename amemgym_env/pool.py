@@ -27,6 +27,8 @@ _SEED_STEP, _NUMBER_STEP = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 _MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 NEAREST_QUESTION, ASKING, TWIN_SIMILARITY, EXAM = range(4)
 """Columns of `Pool.facts`."""
+SIMILARITY_SHIFT = 16
+"""Bits below the similarities in `Pool.exam_facts`."""
 # An axis that is padded gets some room, so that a longer script rarely moves the whole pool.
 _ROOM = 1.1
 
@@ -244,7 +246,11 @@ class Pool:
         # (rows, T, columns) and so on: the arrays of `ScriptTables` behind an axis of rows.
         self.rows = np.zeros((rows, texts, columns), np.float32)
         self.similarity = np.full((rows, texts, texts), NOTHING, np.int16)
-        self.question_similarity = np.full((rows, questions, texts), NOTHING, np.int16)
+        # All that an exam needs to know of a text stands together: the similarity to each question,
+        # shifted, and for each needed variable of each question the value given away, dated.
+        self.exam_facts = np.zeros((rows, texts, (1 + self.depth) * questions), np.int32)
+        self.exam_facts[:, :, :questions] = NOTHING << SIMILARITY_SHIFT
+        self.date_shift = int(self.values**self.depth).bit_length()
         self.pairs = np.full((rows, texts, self.given), -1, np.int16)
         self.codes = np.zeros((rows, texts, self.given), np.uint8)
         # Small facts of a text stand together, so that one look-up fetches them all.
@@ -285,8 +291,6 @@ class Pool:
         self.rows[row, texts:] = 0
         self.similarity[row] = NOTHING
         self.similarity[row, :texts, :texts] = table.similarity
-        self.question_similarity[row] = NOTHING
-        self.question_similarity[row, :questions, :texts] = table.question_similarity
         given = table.pairs.shape[1]
         # Pairs count questions of the pool, not of the script alone.
         variable, question = np.divmod(table.pairs, questions)
@@ -296,6 +300,7 @@ class Pool:
         )
         self.codes[row] = 0
         self.codes[row, :texts, :given] = table.codes
+        self._write_exam_facts(row, table, variable, question)
         for name in ("nearest_question", "exam", "last_exam"):
             getattr(self, name)[row] = -1
             getattr(self, name)[row, :texts] = getattr(table, name)
@@ -332,6 +337,26 @@ class Pool:
         self.scenario_ids[row] = table.scenario_id
         self.script_seeds[row] = table.script_seed
 
+    def _write_exam_facts(
+        self,
+        row: int,
+        table: ScriptTables,
+        variable: npt.NDArray[np.int16],
+        question: npt.NDArray[np.int16],
+    ) -> None:
+        texts, questions = len(table.rows), len(table.counts)
+        facts = self.exam_facts[row]
+        facts[:, : self.questions] = NOTHING << SIMILARITY_SHIFT
+        similarity = table.question_similarity.T.astype(np.int32)
+        facts[:texts, :questions] = similarity << SIMILARITY_SHIFT
+        facts[:, self.questions :] = 0
+        text, place = np.nonzero(table.pairs >= 0)
+        which = variable[text, place].astype(np.int64)
+        # The later text has the larger number; below it stands where the value leads in `counts`.
+        step = table.codes[text, place] * self.values ** (self.depth - 1 - which)
+        column = (1 + which) * self.questions + question[text, place]
+        facts[text, column] = (text << self.date_shift) + step
+
     def _fits(self, table: ScriptTables) -> bool:
         return (
             table.rounds + 2 <= self.texts
@@ -364,7 +389,9 @@ class Pool:
             int(self.script_seeds[row]),
             rows=self.rows[row, :texts],
             similarity=self.similarity[row, :texts, :texts],
-            question_similarity=self.question_similarity[row, :questions, :texts],
+            question_similarity=(
+                self.exam_facts[row, :texts, :questions].T >> SIMILARITY_SHIFT
+            ).astype(np.int16),
             pairs=np.where(
                 self.pairs[row, :texts] < 0,
                 -1,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from amemgym_env.array_episodes import Bools, Slots
+from amemgym_env.array_episodes import NOWHERE, ArrayEpisodes, Bools, Slots
 from amemgym_env.array_observations import memory_observations, slots_observations
 from amemgym_env.number_vector_env import Floats, NumberVectorEnv
 from amemgym_env.operations import Macro
@@ -37,20 +37,15 @@ class AMemGymMemoryVectorEnv(NumberVectorEnv):
 
     def _apply(self, actions: Slots) -> None:
         episodes = self.episodes
-        ranking = episodes.ranking()
-        nowhere = episodes.nowhere
+        near = episodes.ranking().near_position
         adding = actions == _ADD
-        standing = episodes.twins(adding)
-        actions = actions * ranking.held
-        overwrite = np.where(actions == _UPDATE, ranking.near_position, nowhere)
-        remove = np.where(actions == _DELETE, ranking.near_position, nowhere)
-        if standing is not None:
-            refreshing = standing >= 0
-            overwrite = np.where(refreshing, standing, overwrite)
-            adding &= ~refreshing
+        overwrite = np.where(actions == _UPDATE, near, NOWHERE)
+        remove = np.where(actions == _DELETE, near, NOWHERE)
+        _refresh(episodes, adding, overwrite)
         if len(episodes.slots) == self.settings.capacity:  # else a bank is never full
-            evicting = adding & (episodes.count == nowhere)
-            remove = np.where(evicting, ranking.old_position, remove)
+            evicting = (adding & (episodes.count == self.settings.capacity)).nonzero()[0]
+            if evicting.size:
+                remove[evicting] = episodes.oldest(evicting)
         episodes.change(remove, overwrite, adding)
 
     def _observe(self, over: Bools | None = None) -> Floats:
@@ -82,18 +77,22 @@ class AMemGymSlotsVectorEnv(NumberVectorEnv):
     def _apply(self, actions: Slots) -> None:
         episodes = self.episodes
         capacity = self.settings.capacity
-        nowhere = episodes.nowhere
         deletes, position = np.divmod(actions - 2, capacity)
         legal = (actions >= 2) & (position < episodes.count)
         adding = (actions == 1) & (episodes.count < capacity)
-        overwrite = np.where(legal & (deletes == 0), position, nowhere)
-        remove = np.where(legal & (deletes == 1), position, nowhere)
-        standing = episodes.twins(adding)
-        if standing is not None:
-            refreshing = standing >= 0
-            overwrite = np.where(refreshing, standing, overwrite)
-            adding &= ~refreshing
+        overwrite = np.where(legal & (deletes == 0), position, NOWHERE)
+        remove = np.where(legal & (deletes == 1), position, NOWHERE)
+        _refresh(episodes, adding, overwrite)
         episodes.change(remove, overwrite, adding)
 
     def _observe(self, over: Bools | None = None) -> Floats:
         return slots_observations(self.episodes, over)
+
+
+def _refresh(episodes: ArrayEpisodes, adding: Bools, overwrite: Slots) -> None:
+    """Let a message that stands in the bank take its own place, instead of being added."""
+    standing = episodes.twins(adding)
+    if standing is not None:
+        refreshing = standing >= 0
+        np.copyto(overwrite, standing, where=refreshing)
+        adding &= ~refreshing
