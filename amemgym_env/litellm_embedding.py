@@ -54,7 +54,8 @@ class LitellmEmbedder:
     @functools.cached_property
     def width(self) -> int:
         """Width of the vectors, learned from the embedding of one word."""
-        return int(self._asked(["width"]).shape[1])
+        self._learn(["width"])
+        return len(self._known["width"])
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
         """Return integer vectors of shape (len(texts), width); blank texts are zero.
@@ -65,12 +66,15 @@ class LitellmEmbedder:
         """
         if not texts:
             return np.zeros((0, self.width), np.float32)
-        wanted = [text for text in dict.fromkeys(texts) if text.strip() and not self._has(text)]
+        self._learn([text for text in dict.fromkeys(texts) if text.strip()])
+        blank = np.zeros(self.width, np.float32)
+        return np.stack([self._known[text] if text.strip() else blank for text in texts])
+
+    def _learn(self, texts: Sequence[str]) -> None:
+        wanted = [text for text in texts if not self._has(text)]
         if wanted:
             for text, row in zip(wanted, self._asked(wanted), strict=True):
                 self._keep(text, row)
-        blank = np.zeros(self.width, np.float32)
-        return np.stack([self._known[text] if text.strip() else blank for text in texts])
 
     def _has(self, text: str) -> bool:
         if text in self._known:
