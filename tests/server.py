@@ -109,15 +109,19 @@ class ModelServer:
     def _run(self) -> None:
         async def begin() -> None:
             server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=1024)
+            self._listening = server
             self.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
             self._started.set()
 
+        async def end() -> None:
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.sleep(0)  # cancelled tasks close their connections
+
         self._loop.run_until_complete(begin())
         self._loop.run_forever()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        self._listening.close()
+        self._loop.run_until_complete(end())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 

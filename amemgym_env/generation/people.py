@@ -143,7 +143,7 @@ def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
                 continue
             try:
                 row = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ConfigError(f"personas: {path}, line {number}: {error}") from error
             if not isinstance(row, dict):
                 raise ConfigError(f"personas: {path}, line {number}: expected an object")
@@ -229,7 +229,7 @@ def list_of_texts(value: Any, name: str) -> list[str]:
             return []
         try:
             found = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             try:
                 found = ast.literal_eval(value.strip())
             except (ValueError, SyntaxError, MemoryError, RecursionError):
