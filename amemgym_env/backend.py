@@ -156,13 +156,17 @@ class Models:
         finished: Future[Outcome[T]] = Future()
 
         # The outcome is handed on only after the call is in the record.
-        def done(future: Future[Completion]) -> None:
+        def settle(result: Callable[[], Completion]) -> None:
             try:
-                finished.set_result(finish(future.result))
+                finished.set_result(finish(result))
             except BaseException as error:  # noqa: BLE001 - raised where the outcome is waited for
                 finished.set_exception(error)
 
-        backend.start(call).add_done_callback(done)
+        def done(future: Future[Completion]) -> None:
+            if not finished.done():
+                settle(future.result)
+
+        backend.start(call, lambda completion: settle(lambda: completion)).add_done_callback(done)
         return finished.result
 
     def _finished(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -60,12 +60,25 @@ class Backend(ABC):
             BudgetExceeded: the run's budget is spent.
         """
 
-    def start(self, call: Call) -> Future[Completion]:
-        """Begin a call and return at once; used where `concurrency` is above 1."""
+    def start(
+        self, call: Call, deliver: Callable[[Completion], None] | None = None
+    ) -> Future[Completion]:
+        """Begin a call and return at once; used where `concurrency` is above 1.
+
+        `deliver` gets the completion before another call takes this one's place, so that what is
+        finished is on disk before the next begins.
+        """
         with _POOLS:
             pool = self.__dict__.setdefault("_pool", None) or ThreadPoolExecutor(self.concurrency)
             self.__dict__["_pool"] = pool
-        future: Future[Completion] = pool.submit(self.complete, call)
+
+        def complete() -> Completion:
+            completion = self.complete(call)
+            if deliver is not None:
+                deliver(completion)
+            return completion
+
+        future: Future[Completion] = pool.submit(complete)
         return future
 
     def remember(self, usage: Usage) -> None:

@@ -13,7 +13,7 @@ import functools
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -114,7 +114,9 @@ class LitellmModel(Backend):
         """
         return self.start(call).result()
 
-    def start(self, call: Call) -> Future[Completion]:
+    def start(
+        self, call: Call, deliver: Callable[[Completion], None] | None = None
+    ) -> Future[Completion]:
         """Begin a call; what goes wrong is raised by the future."""
         future: Future[Completion] = Future()
         try:
@@ -126,7 +128,7 @@ class LitellmModel(Backend):
             if self.offline:
                 raise TransportError("backend.offline=true, and the call is not in the record")
             self._prepare()
-            return loop_thread.shared().submit(self._answer(call, key))
+            return loop_thread.shared().submit(self._answer(call, key, deliver))
         except Exception as error:  # noqa: BLE001 - raised where the completion is waited for
             future.set_exception(error)
             return future
@@ -175,13 +177,17 @@ class LitellmModel(Backend):
             supported, schema = [], False
         self.asked.choose_form("response_format" in supported, bool(schema))
 
-    async def _answer(self, call: Call, key: str | None) -> Completion:
-        completion = await self._attempts(call)
+    async def _answer(
+        self, call: Call, key: str | None, deliver: Callable[[Completion], None] | None
+    ) -> Completion:
+        completion = await self._attempts(call, deliver)
         if self._cache is not None and key is not None and completion.cause is None:
             await asyncio.to_thread(self._cache.put, key, completion)
         return completion
 
-    async def _attempts(self, call: Call) -> Completion:
+    async def _attempts(
+        self, call: Call, deliver: Callable[[Completion], None] | None
+    ) -> Completion:
         begun, failed = time.perf_counter(), 0
         while True:
             async with self._gated():
@@ -198,6 +204,8 @@ class LitellmModel(Backend):
                     retries = Usage(failed, seconds=sent - begun)
                     done = self._completed(call, read_response(response), seconds, retries)
                     spent = done.usage
+                    if deliver is not None:
+                        deliver(done)
                     return done
                 except TimeoutError:
                     fault = Fault("transport", f"no answer within {self.timeout:g} seconds")

@@ -72,9 +72,9 @@ class _Noting(LitellmModel):
         super().__init__(*arguments, **settings)
         self.sent: list[Call] = []
 
-    async def _attempts(self, call: Call) -> Completion:
+    async def _attempts(self, call: Call, deliver: Any) -> Completion:
         self.sent.append(call)
-        return await super()._attempts(call)
+        return await super()._attempts(call, deliver)
 
 
 async def _bare(backend: LitellmModel, calls: Sequence[Call], concurrency: int) -> None:

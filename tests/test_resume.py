@@ -55,13 +55,13 @@ def killed(words: list[str], out: Path, lines: int) -> bool:
     child = subprocess.Popen(
         start, cwd=ROOT, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline and child.poll() is None:
         written = sum(path.read_bytes().count(b"\n") for path in out.glob("journals/*.jsonl"))
         if written >= lines:
-            os.kill(child.pid, signal.SIGKILL)
             break
         time.sleep(0.005)
+    child.kill()
     return child.wait(30) == -signal.SIGKILL
 
 
