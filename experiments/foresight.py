@@ -31,9 +31,6 @@ _SCALE = 100.0
 """A policy's scores are values times this: an action that is worth .01 more is e times likelier."""
 _EXAMS, _DISCOUNT = 2, 0.7
 _EXPLORED = 0.1
-_NOISE = 0.3
-"""Standard deviations of noise on features that are not 0: texts of training topics are few, and a
-network would know them by heart."""
 _SCRIPTS = 128
 """Scripts that are played between two times of learning."""
 
@@ -121,14 +118,11 @@ def learn(policy: Any, data: Examples, updates: int, seed: int, rate: float = 1e
     random = generator("foresight, batches", seed)
     optimizer = torch.optim.Adam(policy.parameters(), rate)
     loss = torch.zeros(())
-    spread = data.observations.std(axis=0) * _NOISE
     for update in range(updates):
         for group in optimizer.param_groups:
             group["lr"] = rate * (1 - 0.95 * update / updates)
         rows = random.integers(0, len(data.values), _BATCH)
-        seen = data.observations[rows]
-        noise = random.normal(size=seen.shape).astype(np.float32) * spread
-        scores = action_scores(policy, torch.as_tensor(np.where(seen != 0, seen + noise, seen)))
+        scores = action_scores(policy, torch.as_tensor(data.observations[rows]))
         wanted = torch.as_tensor(data.values[rows]) * _SCALE
         legal = torch.as_tensor(data.legal[rows])
         error = (scores - scores[:, :1] - wanted)[legal]

@@ -18,9 +18,40 @@ from amemgym_env.randomness import generator
 from experiments.measuring import Bench, Chooser, Which
 
 _EXPLORED = 0.1
+_SCALED = 32
+"""Scripts that tell how much each feature varies."""
 _BATCH = 512
 _ENTROPY = 0.02
 """Keeps the imitating policy from certainty, so that learning can still move it."""
+
+
+def scales(bench: Bench, which: Which) -> Floats:
+    """Return the standard deviation of every feature under random play, in an observation's shape.
+
+    Entries of `AMemGymSlots-v0` share one scale, so that their order stays irrelevant.
+    """
+    random = generator("scales")
+    seen: list[Floats] = []
+
+    def watch(env: NumberVectorEnv, observation: Floats) -> Ints:
+        seen.append(observation[~env.episodes.over()])
+        masks = env.action_masks()
+        drawn: Ints = np.where(masks, random.random(masks.shape), -1.0).argmax(axis=1)
+        return drawn
+
+    bench.part(0, _SCALED).score(watch, which)
+    observations = np.concatenate(seen)
+    if which == "memory":
+        return _spread(observations)
+    entries = observations[:, 1:].reshape(-1, observations.shape[2])
+    rows = [_spread(observations[:, 0])]
+    rows += [_spread(entries)] * (observations.shape[1] - 1)
+    return np.stack(rows)
+
+
+def _spread(rows: Floats) -> Floats:
+    spread: Floats = np.maximum(rows.std(axis=0), 0.05).astype(np.float32)
+    return spread
 
 
 def demonstrations(

@@ -18,22 +18,22 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from amemgym_env import policies
-from amemgym_env.array_episodes import Ints
 from amemgym_env.errors import ConfigError, RunError
-from amemgym_env.features import Floats
-from amemgym_env.number_vector_env import NumberVectorEnv
 from amemgym_env.policies import Policy
 from experiments import foresight
 from experiments.algorithms import class_of
-from experiments.imitation import demonstrations, imitate
-from experiments.measuring import KINDS, Bench, Chooser, Interval, interval
+from experiments.imitation import demonstrations, imitate, scales
+from experiments.measuring import KINDS, Bench, Chooser, Interval, chooser, interval
 from experiments.run_folder import write
 from experiments.shaping import Shaping
 from experiments.train_settings import OnPolicy, TrainSettings
+from experiments.willingness import calibrated
 
 Report = Callable[[int, float], None]
 """Told the rounds played and the mean accuracy of late training episodes."""
 
+_CALIBRATED = 96
+"""Scripts on which the willingness for each kind of action is tuned."""
 _CRITIC_ROLLOUTS = 8
 """After a warm start the value is learned first; else its noise would undo the start."""
 
@@ -62,15 +62,6 @@ class Curve:
         """Read a curve."""
         scores = [Interval(*score) for score in document["scores"]]
         return cls(list(document["steps"]), scores, float(document["seconds"]))
-
-
-def chooser(policy: Policy) -> Chooser:
-    """Return a policy as what plays a batch."""
-
-    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
-        return policy.act(observation, env.action_masks())
-
-    return choose
 
 
 class Learner:
@@ -145,8 +136,13 @@ class Learner:
 
         from experiments import torch_networks
 
+        scaled: dict[str, Any] = {
+            "features_extractor_class": torch_networks.ScaledExtractor,
+            "features_extractor_kwargs": {"scale": scales(self.training, self.settings.env)},
+        }
         if self.settings.env == "memory":
             return "MlpPolicy", {
+                **scaled,
                 "net_arch": [algorithm.hidden, algorithm.hidden],
                 "activation_fn": torch.nn.ReLU,
             }
@@ -161,7 +157,11 @@ class Learner:
                 f"ours, found {algorithm.name!r}"
             )
         present = self.env.features.slot_names.index("present")
-        return classes[algorithm.name], {"present": present, "hidden": algorithm.hidden}
+        return classes[algorithm.name], {
+            **scaled,
+            "present": present,
+            "hidden": algorithm.hidden,
+        }
 
     def run(self, report: Report) -> Curve:
         """Train to the end, or from where an earlier run was; return the curve."""
@@ -179,7 +179,7 @@ class Learner:
         """Return the policy as it stands, in numpy."""
         from experiments.torch_networks import exported
 
-        weights = exported(self.model.policy, self.env.single_action_space)
+        weights = exported(self.model.policy)
         capacity = self.env.settings.capacity
         return Policy(self.settings.env, self.env.features, capacity, weights)
 
@@ -201,28 +201,41 @@ class Learner:
         # Looking is not training.
         self._clock += time.process_time() - began
 
-    def _start(self) -> None:
-        """Take over a checkpoint, or imitate, before the first round is played."""
+    def begun(self) -> Policy | None:
+        """Return the checkpoint to begin from, if there is one.
+
+        Raises:
+            ConfigError: it cannot be used here.
+        """
         from experiments.sb3_zip import load
         from experiments.torch_networks import imported
 
-        self._clock = time.process_time()
         settings = self.settings
-        if settings.start is not None:
-            begun = load(settings.start, settings.trust, self.training, settings.env)
-            if (begun.kind, begun.features.key) != (settings.env, self.env.features.key):
-                raise ConfigError(
-                    f"start: expected a {settings.env} policy of this run's features, found "
-                    f"{begun.kind} with feature set {begun.features.key}"
-                )
-            imported(self.model.policy, begun.weights)
-        elif self._teacher is not None and isinstance(settings.algorithm, OnPolicy):
-            self._imitate(settings.algorithm.name == "maskable_ppo", self._teacher)
-        self._warm = isinstance(settings.algorithm, OnPolicy) and (
-            settings.start is not None or self._teacher is not None
-        )
+        if settings.start is None:
+            return None
+        found = load(settings.start, settings.trust, self.training, settings.env)
+        if (found.kind, found.features.key) != (settings.env, self.env.features.key):
+            raise ConfigError(
+                f"start: expected a {settings.env} policy of this run's features, found "
+                f"{found.kind} with feature set {found.features.key}"
+            )
+        imported(self.model.policy, found.weights)
+        return found
 
-    def _imitate(self, masked: bool, teacher: Chooser) -> None:
+    def _start(self) -> None:
+        """Take over a checkpoint, or imitate, before the first round is played."""
+        self._clock = time.process_time()
+        algorithm, taken_over = self.settings.algorithm, self.begun() is not None
+        can_imitate = self._teacher is not None and isinstance(algorithm, OnPolicy)
+        if can_imitate and not taken_over:
+            self._imitate(algorithm.name == "maskable_ppo")
+        self._warm = taken_over or can_imitate
+
+    def _imitate(self, masked: bool) -> None:
+        from experiments.torch_networks import imported
+
+        teacher = self._teacher
+        assert teacher is not None
         settings, policy = self.settings, self.model.policy
         updates, rounds = settings.warm_updates, settings.warm_rounds
         if settings.warm_start == "writer":
@@ -239,6 +252,8 @@ class Learner:
                 rounds=rounds,
                 updates=updates,
             )
+            better = calibrated(self.policy(), self.training.part(0, _CALIBRATED))
+            imported(policy, better.weights)
 
     def _watch(self, report: Report) -> Any:
         from experiments.sb3_training_env import Watch

@@ -21,6 +21,7 @@ from amemgym_env.generation.sets import recipe
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.number_settings import GeneratedScenarios
 from amemgym_env.number_vector_env import BatchSnapshot, NumberVectorEnv
+from amemgym_env.policies import Policy
 from amemgym_env.pool import Pool, Scripts
 from amemgym_env.randomness import generator
 from amemgym_env.scenario import Scenario
@@ -144,6 +145,15 @@ class Bench:
         rows = accuracies.reshape(-1, self.count) if whole else accuracies[None]
         means: Scores = rows.mean(axis=0)
         return means
+
+
+def chooser(policy: Policy) -> Chooser:
+    """Return a policy as what plays a batch."""
+
+    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        return policy.act(observation, env.action_masks())
+
+    return choose
 
 
 def start(rows: Ints, env: NumberVectorEnv) -> BatchSnapshot:

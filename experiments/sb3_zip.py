@@ -49,7 +49,7 @@ def _from_zip(path: Path, bench: Bench | None, kind: Kind) -> Policy:
     for algorithm in (PPO, MaskablePPO, DQN):
         try:
             model = algorithm.load(path, device="cpu")
-            weights = exported(model.policy, model.action_space)
+            weights = exported(model.policy)
             shape = model.observation_space.shape or (0,)
             capacity = shape[0] - 1 if kind == "slots" else _capacity(bench)
             return Policy(kind, features, capacity, weights)

@@ -6,19 +6,37 @@ a second head for the value; `exported` reads the arrays of either kind out of w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.networks import Weights
+
+
+class ScaledExtractor(BaseFeaturesExtractor):
+    """Divides every feature by its scale: rare counts learn as fast as common ones.
+
+    The scale becomes part of the first layer when a policy is exported.
+    """
+
+    scale: Tensor
+
+    def __init__(self, observation_space: spaces.Box, scale: npt.NDArray[np.float32]) -> None:
+        super().__init__(observation_space, scale.size)
+        self.register_buffer("scale", torch.as_tensor(scale))
+
+    def forward(self, observations: Tensor) -> Tensor:
+        """Return scaled observations, flat."""
+        return (observations / self.scale).flatten(start_dim=1)
 
 
 class SlotsNetwork(nn.Module):
@@ -144,72 +162,74 @@ def action_scores(policy: Any, observations: Tensor) -> Tensor:
     return scores
 
 
-def exported(policy: Any, action_space: spaces.Space[Any]) -> Weights:
-    """Return the arrays of a policy of SB3, as `networks.py` names them.
-
-    Raises:
-        ConfigError: the policy has another architecture than the two known ones.
-    """
-    if isinstance(policy, DQNPolicy):
-        network: Any = policy.q_net.q_net
-        if isinstance(network, _SlotsScores):
-            return _slots(network.network)
-        return _plain(network.modules())
-    extractor = getattr(policy, "mlp_extractor", None)
-    if isinstance(extractor, SlotsNetwork):
-        return _slots(extractor)
-    if isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy) and extractor is not None:
-        return _plain([*extractor.policy_net.modules(), policy.action_net])
-    raise ConfigError(
-        f"algorithm: expected an actor-critic or DQN policy over features, found "
-        f"{type(policy).__name__} for {action_space}"
-    )
-
-
-def _plain(modules: Iterable[nn.Module]) -> Weights:
+def exported(policy: Any) -> Weights:
+    """Return the arrays of a policy of SB3, as `networks.py` names them."""
     weights: dict[str, Any] = {}
-    for number, layer in enumerate(part for part in modules if isinstance(part, nn.Linear)):
-        weights[f"layer.{number}.weight"] = _array(layer.weight.T)
-        weights[f"layer.{number}.bias"] = _array(layer.bias)
-    return weights
-
-
-def _slots(network: SlotsNetwork) -> Weights:
-    weights: dict[str, Any] = {"present": np.array(network.present, np.float32)}
-    for name in network.LAYERS:
-        layer = getattr(network, name)
-        weights[f"{name}.weight"] = _array(layer.weight.T)
+    for name, layer in _layers(policy).items():
+        weights[f"{name}.weight"] = _array(layer.weight.T / _scale(policy, name))
         weights[f"{name}.bias"] = _array(layer.bias)
+    network = _slots_network(policy)
+    if network is not None:
+        weights["present"] = np.array(network.present, np.float32)
     return weights
 
 
 def imported(policy: Any, weights: Weights) -> None:
-    """Set the arrays of a policy of SB3 to those of a checkpoint of the same architecture."""
-    known = exported(policy, policy.action_space)
+    """Set the arrays of a policy of SB3 to those of a checkpoint of the same architecture.
+
+    Raises:
+        ConfigError: the checkpoint has another architecture.
+    """
+    known = exported(policy)
     if {name: array.shape for name, array in known.items()} != {
         name: array.shape for name, array in weights.items()
     }:
         raise ConfigError("start: expected a checkpoint of the same network, found another one")
-    layers = _layers(policy)
     with torch.no_grad():
-        for name, layer in layers.items():
-            layer.weight.copy_(torch.as_tensor(weights[f"{name}.weight"]).T)
+        for name, layer in _layers(policy).items():
+            given = torch.as_tensor(weights[f"{name}.weight"]) * _scale(policy, name)
+            layer.weight.copy_(given.T)
             layer.bias.copy_(torch.as_tensor(weights[f"{name}.bias"]))
 
 
-def _layers(policy: Any) -> dict[str, nn.Linear]:
+def _slots_network(policy: Any) -> SlotsNetwork | None:
     if isinstance(policy, DQNPolicy):
-        network: Any = policy.q_net.q_net
-        inner = network.network if isinstance(network, _SlotsScores) else None
-        parts = [] if inner is not None else list(network.modules())
+        network: Any = getattr(policy.q_net.q_net, "network", None)
     else:
-        extractor: Any = policy.mlp_extractor
-        inner = extractor if isinstance(extractor, SlotsNetwork) else None
-        parts = [] if inner is not None else [*extractor.policy_net.modules(), policy.action_net]
-    if inner is not None:
-        return {name: getattr(inner, name) for name in inner.LAYERS}
+        network = getattr(policy, "mlp_extractor", None)
+    return network if isinstance(network, SlotsNetwork) else None
+
+
+def _layers(policy: Any) -> dict[str, nn.Linear]:
+    """Return the linear layers of an actor by their names.
+
+    Raises:
+        ConfigError: the policy has another architecture than the two known ones.
+    """
+    network = _slots_network(policy)
+    if network is not None:
+        return {name: getattr(network, name) for name in network.LAYERS}
+    if isinstance(policy, DQNPolicy):
+        parts = list(policy.q_net.q_net.modules())
+    elif isinstance(policy, ActorCriticPolicy | MaskableActorCriticPolicy):
+        parts = [*policy.mlp_extractor.policy_net.modules(), policy.action_net]
+    else:
+        raise ConfigError(
+            f"algorithm: expected an actor-critic or DQN policy, found {type(policy).__name__}"
+        )
     linear = [part for part in parts if isinstance(part, nn.Linear)]
     return {f"layer.{number}": layer for number, layer in enumerate(linear)}
+
+
+def _scale(policy: Any, name: str) -> Tensor:
+    """Return what the inputs of a layer have been divided by, (inputs, 1), or 1."""
+    owner = policy.q_net if isinstance(policy, DQNPolicy) else policy
+    scale = getattr(owner.features_extractor, "scale", None)
+    row = {"layer.0": None, "message": 0, "beside": 0, "entry": 1}.get(name, -1)
+    if scale is None or row == -1:
+        return torch.ones(())
+    found: Tensor = scale if row is None else scale[row]
+    return found[:, None]
 
 
 def _array(values: Tensor) -> Any:

@@ -28,8 +28,8 @@ from amemgym_env.generation.sets import is_test
 from amemgym_env.policies import Policy
 from amemgym_env.version import VERSION
 from experiments import curve_picture, job, train_results
-from experiments.learner import Curve, Learner, chooser
-from experiments.measuring import Bench, Scores, shuffled
+from experiments.learner import Curve, Learner
+from experiments.measuring import Bench, Scores, chooser, shuffled
 from experiments.run_folder import RunFolder, write
 from experiments.settings import checked
 from experiments.train_baselines import PLANNING, SUPERVISED, Tuned, scored, tuned
@@ -56,7 +56,8 @@ def run(settings: TrainSettings) -> dict[str, Any]:
     shared: dict[str, Any] = {"difficulty": settings.difficulty, "features": features}
     validation = Bench(settings.validation, **shared)
     training = Bench(settings.scenarios, limit=settings.limit, size=settings.pool_size, **shared)
-    Learner(settings, settings.seed, Path(), training, validation, None)  # refuses what cannot be
+    # Whatever cannot be is refused before a folder is made.
+    Learner(settings, settings.seed, Path(), training, validation, None).begun()
     say = Console(stderr=True, highlight=False).print if sys.stderr.isatty() else _silent
     folder = RunFolder.open(settings.out, "train", settings.identity(), settings.resume)
     rules = tuned(training.head(_TUNING), settings.hand_candidates, settings.planning, say)
