@@ -182,9 +182,7 @@ def _print_estimate(
     for role, used in usage.items():
         model = models.get("judge" if role == "judge" else "assistant", models["assistant"])
         usd = model.cost(used.prompt_tokens, used.completion_tokens)
-        priced[role] = used + Usage(usd=usd) if usd is None else Usage(
-            used.calls, used.prompt_tokens, used.completion_tokens, usd=usd, estimated=True
-        )  # fmt: skip
+        priced[role] = Usage(used.calls, used.prompt_tokens, used.completion_tokens, usd=usd)
     _print_bill(priced, console)
 
 
