@@ -186,6 +186,12 @@ def test_replies_that_stay_wrong_fail_the_step_with_the_last_problem() -> None:
     (failed,) = campaign(model, manner=Manner(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
     assert failed.step == "initial state"
     assert failed.reason.startswith("no reply of 3 could be used; the last: expected the key ")
+    asked = model.asked.total()
+    assert campaign(model, manner=Manner(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
+    assert model.asked.total() == asked  # it fails again without a call; more repairs go on
+    model.wrong = {}
+    assert campaign(model, manner=Manner(repairs=3)).run(PEOPLE[:1], Path("calls")).made
+    assert model.asked.most_common(1)[0][1] == 1
 
 
 def test_a_bug_or_a_refused_key_is_raised_not_swallowed() -> None:
@@ -237,6 +243,9 @@ def test_an_estimate_is_what_a_generation_without_repairs_uses() -> None:
     guessed = estimate(PEOPLE[:1], SMALL, Manner())
     assert tokens(guessed) == tokens(outcome.bill)
     assert estimate(PEOPLE, SMALL, Manner())["judge"].calls == 3 * guessed["judge"].calls
+    many = replace(SMALL, questions=100)
+    with pytest.raises(ConfigError, match="there is no estimate; questions: no reply of 4"):
+        estimate(PEOPLE, many, Manner())
 
 
 def test_a_judge_rates_a_set_as_people_rated_the_papers() -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from amemgym_env.accounts import Recorded, Usage
 from amemgym_env.backend import Backend, Models
-from amemgym_env.errors import BudgetExceeded, GenerationError
+from amemgym_env.errors import BudgetExceeded, ConfigError, GenerationError
 from amemgym_env.generation.making import Made, Making, Manner
 from amemgym_env.generation.people import Person
 from amemgym_env.generation.rehearsal import Rehearsal
@@ -170,9 +170,18 @@ def estimate(
     """Return about what a campaign will use, by role, without a price and without a repair.
 
     One person's generation is rehearsed offline, and its tokens are multiplied.
+
+    Raises:
+        ConfigError: the topic library has too little to rehearse such settings with.
     """
     models = Models({"assistant": Rehearsal()})
-    Making(people[0], settings, manner, models, seed).made()
+    try:
+        Making(people[0], settings, manner, models, seed).made()
+    except GenerationError as error:
+        raise ConfigError(
+            f"dry_run: the topic library cannot rehearse these settings, so there is no estimate; "
+            f"{error}"
+        ) from error
     return {
         role: Usage(
             used.calls * len(people),
