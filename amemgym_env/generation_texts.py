@@ -37,6 +37,22 @@ _TEXT_SCHEMA = {
 }
 
 
+class Attempt(NamedTuple):
+    """A text that was not understood as it should be, and what a reader made of it."""
+
+    text: str
+    problem: str
+
+
+def attempt_rows(attempts: Sequence[Attempt]) -> str:
+    """Return attempts as JSON, one a line, the latest last.
+
+    All of them stand in a call, so that no two calls are the same: a model that is asked the same
+    twice says the same twice.
+    """
+    return listing({"text": found.text, "problem": found.problem} for found in attempts)
+
+
 class Telling(NamedTuple):
     """What one utterance is to give away, and why it came about."""
 
@@ -108,13 +124,12 @@ class UtteranceRefinement(Step[str]):
 
     profile: str
     telling: Telling
-    utterance: str
-    problem: str
+    attempts: tuple[Attempt, ...]
     language: str
     kind: ClassVar[str] = "utterance_refinement"
     schema: ClassVar[Mapping[str, Any] | None] = _TEXT_SCHEMA
     placeholders: ClassVar[tuple[str, ...]] = (
-        "profile", "telling", "utterance", "problem", "language"
+        "profile", "telling", "attempts", "language"
     )  # fmt: skip
     template: ClassVar[str] = f"""\
 Rewrite how one person begins a conversation with an assistant.
@@ -125,10 +140,10 @@ The person:
 What it must give away ("values" are the values that a variable can have):
 {{telling}}
 
-The utterance so far:
-{{utterance}}
+The attempts so far, each with what a reader made of it:
+{{attempts}}
 
-What a reader made of it: {{problem}}
+Write another.
 
 The rules:
 {_RULES_OF_UTTERANCES}
@@ -140,8 +155,7 @@ Reply with JSON and nothing else: {{"text": "..."}}"""
         return {
             "profile": self.profile,
             "telling": listing([self.telling.row()]),
-            "utterance": self.utterance,
-            "problem": self.problem,
+            "attempts": attempt_rows(self.attempts),
             "language": self.language,
         }
 
@@ -291,13 +305,12 @@ class AnswerRefinement(Step[str]):
     combination: Combination
     others: tuple[str, ...]
     """Answers to the same question for other circumstances."""
-    answer: str
-    problem: str
+    attempts: tuple[Attempt, ...]
     language: str
     kind: ClassVar[str] = "answer_refinement"
     schema: ClassVar[Mapping[str, Any] | None] = _TEXT_SCHEMA
     placeholders: ClassVar[tuple[str, ...]] = (
-        "profile", "query", "variables", "combination", "others", "answer", "problem", "language"
+        "profile", "query", "variables", "combination", "others", "attempts", "language"
     )  # fmt: skip
     template: ClassVar[str] = f"""\
 Rewrite the answer to one person's question.
@@ -314,10 +327,10 @@ Variables with their possible values:
 The circumstances that the answer is for:
 {{combination}}
 
-The answer so far:
-{{answer}}
+The attempts so far, each with what a reader made of it:
+{{attempts}}
 
-What a reader made of it: {{problem}}
+Write another.
 
 Answers for other circumstances, from which it must differ:
 {{others}}
@@ -337,8 +350,7 @@ Reply with JSON and nothing else: {{"text": "..."}}"""
             "variables": variable_rows(self.variables),
             "combination": listing([{"circumstances": circumstances}]),
             "others": "\n".join(f"- {text}" for text in self.others) or "(none)",
-            "answer": self.answer,
-            "problem": self.problem,
+            "attempts": attempt_rows(self.attempts),
             "language": self.language,
         }
 

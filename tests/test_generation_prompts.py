@@ -22,6 +22,7 @@ from amemgym_env.generation_steps import RepairNote, Step
 from amemgym_env.generation_texts import (
     AnswerReading,
     AnswerRefinement,
+    Attempt,
     OpeningUtterances,
     PersonalAnswers,
     Telling,
@@ -51,11 +52,19 @@ PROMPTS: tuple[Prompt[Any], ...] = (
     LifeEvents(PROFILE, "2020-10-01", "2021-01-01", ({"pets": ("none", "one")},), "Dutch"),
     OpeningUtterances(PROFILE, "2021-01-01", (TELLING,), "Dutch"),
     UtteranceReading("My dog sheds.", (PETS,)),
-    UtteranceRefinement(PROFILE, TELLING, "Hello.", "nothing was concluded", "Dutch"),
+    UtteranceRefinement(
+        PROFILE, TELLING, (Attempt("Hello.", "nothing"), Attempt("Hi.", "x")), "Dutch"
+    ),
     PersonalAnswers(PROFILE, "What of my pets?", (PETS,), (("one",), ("many",)), "Dutch"),
     AnswerReading("What of my pets?", (PETS,), (("one",), ("many",)), "Walk it."),
     AnswerRefinement(
-        PROFILE, "What of my pets?", (PETS,), ("one",), ("Walk them.",), "Walk.", "vague", "Dutch"
+        PROFILE,
+        "What of my pets?",
+        (PETS,),
+        ("one",),
+        ("Walk them.",),
+        (Attempt("Walk.", "vague"),),
+        "Dutch",
     ),
     ExposureRating("My dog sheds.", {"pets": "one"}, {"pets": PETS.values}),
     IntegrityRating("My dog sheds.", {"pets": "one"}),
@@ -74,7 +83,8 @@ GOLDEN = {
     "opening_utterances": '\n{"number": 1, "exposes": {"pets": "one"}, "values": '
     '{"pets": ["none", "one", "many"]}, "event": "A dog came."}\n',
     "exposure_judgement": "A user said to an assistant:\nMy dog sheds.\n",
-    "utterance_refinement": "\nHello.\n\nWhat a reader made of it: nothing was concluded\n",
+    "utterance_refinement": '\n{"text": "Hello.", "problem": "nothing"}\n'
+    '{"text": "Hi.", "problem": "x"}\n\nWrite another.\n',
     "personal_answers": '\n{"number": 2, "circumstances": {"pets": "many"}}\n',
     "answer_reading": "\nWalk it.\n\nUnder which of these circumstances of the person does this "
     'answer serve best?\n{"number": 1, "circumstances": {"pets": "one"}}\n',

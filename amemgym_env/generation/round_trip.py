@@ -17,6 +17,7 @@ from amemgym_env.generation.matters import Matters, Place
 from amemgym_env.generation_texts import (
     AnswerReading,
     AnswerRefinement,
+    Attempt,
     PersonalAnswers,
     UtteranceReading,
     UtteranceRefinement,
@@ -63,6 +64,7 @@ class RoundTrip(Generic[K, R]):
         """Return the texts that are understood, and what is wrong with the others."""
         kept: dict[K, str] = {}
         open_texts = dict(texts)
+        attempts: dict[K, tuple[Attempt, ...]] = {}
         for left in range(self._manner.refinements, -1, -1):
             problems = self._problems(open_texts, kept)
             good = {key: text for key, text in open_texts.items() if key not in problems}
@@ -72,7 +74,10 @@ class RoundTrip(Generic[K, R]):
             open_texts = {key: open_texts[key] for key in problems}
             if not problems or not left:
                 break
-            prompts = [self.refinement(k, open_texts[k], problems[k], kept) for k in problems]
+            for key, problem in problems.items():
+                attempt = Attempt(open_texts[key], problem)
+                attempts[key] = (*attempts.get(key, ()), attempt)
+            prompts = [self.refinement(key, attempts[key], kept) for key in problems]
             better = self._ask.each(f"refinement of {self.step}", prompts)
             for key, found in zip(problems, better, strict=True):
                 # Where no better text could be had, the same one is misread once more.
@@ -120,7 +125,9 @@ class RoundTrip(Generic[K, R]):
         """Return what is wrong with what was read; None: nothing."""
 
     @abstractmethod
-    def refinement(self, key: K, text: str, problem: str, kept: Mapping[K, str]) -> Repairable[str]:
+    def refinement(
+        self, key: K, attempts: tuple[Attempt, ...], kept: Mapping[K, str]
+    ) -> Repairable[str]:
         """Return the call that asks for a better text."""
 
 
@@ -173,11 +180,11 @@ class UtteranceTrip(RoundTrip[Place, Mapping[str, str]]):
         return None
 
     def refinement(
-        self, key: Place, text: str, problem: str, kept: Mapping[Place, str]
+        self, key: Place, attempts: tuple[Attempt, ...], kept: Mapping[Place, str]
     ) -> Repairable[str]:
         """Return the call for a better utterance."""
         telling = self._matters.telling(key, self._events.get(key))
-        return UtteranceRefinement(self._profile, telling, text, problem, self._manner.language)
+        return UtteranceRefinement(self._profile, telling, attempts, self._manner.language)
 
 
 class AnswerTrip(RoundTrip[tuple[int, int], int | None]):
@@ -207,7 +214,10 @@ class AnswerTrip(RoundTrip[tuple[int, int], int | None]):
         return f"expected it to fit {combinations[key[1]]!r} alone, a reader found it fits {seen}"
 
     def refinement(
-        self, key: tuple[int, int], text: str, problem: str, kept: Mapping[tuple[int, int], str]
+        self,
+        key: tuple[int, int],
+        attempts: tuple[Attempt, ...],
+        kept: Mapping[tuple[int, int], str],
     ) -> Repairable[str]:
         """Return the call for a better answer."""
         asked, (number, index) = self._prompts[key[0]], key
@@ -218,7 +228,6 @@ class AnswerTrip(RoundTrip[tuple[int, int], int | None]):
             asked.variables,
             asked.combinations[index],
             others,
-            text,
-            problem,
+            attempts,
             self._manner.language,
         )
