@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.learner import Curve
+from experiments.learning_curve import Curve
 from experiments.run_folder import write
 
 _QUIET, _BOLD = "#9db3c8", "#1f4e79"
@@ -42,9 +42,11 @@ def draw(document: Mapping[str, Any], lines: Mapping[str, float], folder: Path, 
             axes.plot(steps, values, color=_QUIET, linewidth=1)
     axes.plot(steps, document["y"]["mean"], color=_BOLD, linewidth=2.5, label="policy")
     end = max(float(steps[-1]), 1.0)
-    for name, value in lines.items():
+    for value in lines.values():
         axes.axhline(value, color="#777777", linewidth=0.8, linestyle="--")
-        axes.annotate(name, (end, value), xytext=(4, -3), textcoords="offset points", fontsize=8)
+    low, high = axes.get_ylim()
+    for name, place in _apart(lines, (high - low) * 0.035).items():
+        axes.annotate(name, (end, place), xytext=(4, -3), textcoords="offset points", fontsize=8)
     axes.set_xlim(0, end)
     axes.set_xlabel("rounds played (thousands)")
     axes.set_ylabel("expected accuracy, validation")
@@ -54,3 +56,13 @@ def draw(document: Mapping[str, Any], lines: Mapping[str, float], folder: Path, 
     path = folder / "curve.png"
     figure.savefig(path)
     return path
+
+
+def _apart(lines: Mapping[str, float], least: float) -> dict[str, float]:
+    """Return where names are written: at their values, or above others with room between."""
+    places: dict[str, float] = {}
+    last = float("-inf")
+    for name, value in sorted(lines.items(), key=lambda item: item[1]):
+        last = max(value, last + least)
+        places[name] = last
+    return places

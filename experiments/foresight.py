@@ -77,10 +77,12 @@ def warm(
     *,
     rounds: int,
     updates: int,
+    after: Callable[[int, bool], None],
 ) -> None:
     """Let a policy of SB3 learn to foresee: values of the teacher's states first, then of its own.
 
-    `play()` returns the policy as it stands. Method: DAgger (Ross, Gordon and Bagnell, 2011).
+    `play()` returns the policy as it stands; `after` is told the rounds played, and whether more
+    follow. Method: DAgger (Ross, Gordon and Bagnell, 2011).
     """
     data: list[Examples] = []
     for number in range(rounds):
@@ -88,6 +90,7 @@ def warm(
         data.append(examples(bench.part(number * _SCRIPTS, _SCRIPTS), player, which, seed + number))
         every = Examples(*(np.concatenate(part) for part in zip(*data, strict=True)))
         learn(policy, every, updates, seed + number)
+        after(len(data[-1].values), number < rounds - 1)
 
 
 def examples(bench: Bench, player: Chooser, which: Which, seed: int) -> Examples:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from amemgym_env.policies import Policy
 from experiments import foresight
 from experiments.algorithms import class_of
 from experiments.imitation import demonstrations, imitate, scales
-from experiments.measuring import KINDS, Bench, Chooser, Interval, chooser, interval
+from experiments.learning_curve import Curve
+from experiments.measuring import KINDS, Bench, Chooser, chooser, interval
 from experiments.run_folder import write
 from experiments.shaping import Shaping
 from experiments.train_settings import OnPolicy, TrainSettings
@@ -36,32 +36,6 @@ _CALIBRATED = 96
 """Scripts on which the willingness for each kind of action is tuned."""
 _CRITIC_ROLLOUTS = 8
 """After a warm start the value is learned first; else its noise would undo the start."""
-
-
-@dataclass
-class Curve:
-    """What a training has come to: points of validation, and the best of them."""
-
-    steps: list[int] = field(default_factory=list)
-    scores: list[Interval] = field(default_factory=list)
-    seconds: float = 0.0
-    """Processor time of training without looks at the validation set."""
-
-    @property
-    def best(self) -> float:
-        """Best mean so far."""
-        return max((score.mean for score in self.scores), default=-1.0)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the curve as JSON."""
-        scores = [list(score) for score in self.scores]
-        return {"steps": self.steps, "scores": scores, "seconds": self.seconds}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Curve:
-        """Read a curve."""
-        scores = [Interval(*score) for score in document["scores"]]
-        return cls(list(document["steps"]), scores, float(document["seconds"]))
 
 
 class Learner:
@@ -166,12 +140,14 @@ class Learner:
     def run(self, report: Report) -> Curve:
         """Train to the end, or from where an earlier run was; return the curve."""
         if not self._resume():
+            self._clock = time.process_time()
+            self.look(save=False)
             self._start()
             self.look()
         left = self.settings.steps - int(self.model.num_timesteps)
         if left > 0:
             self.model.learn(left, callback=self._watch(report), reset_num_timesteps=False)
-            if self.curve.steps[-1] < self.model.num_timesteps:
+            if self.curve.steps[-1] < self.curve.before + self.model.num_timesteps:
                 self.look()
         return self.curve
 
@@ -183,13 +159,16 @@ class Learner:
         capacity = self.env.settings.capacity
         return Policy(self.settings.env, self.env.features, capacity, weights)
 
-    def look(self) -> None:
-        """Score the policy on the validation set and write down where the training stands."""
+    def look(self, save: bool = True) -> None:
+        """Score the policy on the validation set and write down where the training stands.
+
+        Without `save` nothing is written that a resumed training could go on from.
+        """
         began = time.process_time()
         policy = self.policy()
         score = interval(self.validation.score(chooser(policy), self.settings.env))
         better = score.mean > self.curve.best
-        self.curve.steps.append(int(self.model.num_timesteps))
+        self.curve.steps.append(self.curve.before + int(self.model.num_timesteps))
         self.curve.scores.append(score)
         trained: dict[str, Any] = {"seed": self.seed, "validation": score.mean}
         trained["steps"] = self.curve.steps[-1]
@@ -197,7 +176,8 @@ class Learner:
         if better:
             policies.save(policy, self.folder / "best", trained)
         policies.save(policy, self.folder / "last", trained)
-        self._save()
+        if save:
+            self._save()
         # Looking is not training.
         self._clock += time.process_time() - began
 
@@ -224,7 +204,6 @@ class Learner:
 
     def _start(self) -> None:
         """Take over a checkpoint, or imitate, before the first round is played."""
-        self._clock = time.process_time()
         algorithm, taken_over = self.settings.algorithm, self.begun() is not None
         can_imitate = self._teacher is not None and isinstance(algorithm, OnPolicy)
         if can_imitate and not taken_over:
@@ -240,6 +219,7 @@ class Learner:
         updates, rounds = settings.warm_updates, settings.warm_rounds
         if settings.warm_start == "writer":
             examples = demonstrations(self.training, teacher, settings.env, self.seed)
+            self.curve.before = len(examples[0])
             imitate(policy, examples, masked, self.seed, updates * rounds)
         else:
             foresight.warm(
@@ -251,9 +231,16 @@ class Learner:
                 self.seed,
                 rounds=rounds,
                 updates=updates,
+                after=self._played,
             )
             better = calibrated(self.policy(), self.training.part(0, _CALIBRATED))
             imported(policy, better.weights)
+
+    def _played(self, rounds: int, more: bool) -> None:
+        """Count rounds of the warm start, and look when more of it follow."""
+        self.curve.before += rounds
+        if more:
+            self.look(save=False)
 
     def _watch(self, report: Report) -> Any:
         from experiments.sb3_training_env import Watch
@@ -292,7 +279,7 @@ class Learner:
             raise RunError(
                 f"{self.folder}: cannot be continued ({error}); choose another out="
             ) from error
-        self.model.num_timesteps = self.curve.steps[-1]
+        self.model.num_timesteps = self.curve.steps[-1] - self.curve.before
         self._warm = False
         self._clock = time.process_time() - self.curve.seconds
         return True

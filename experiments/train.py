@@ -28,7 +28,8 @@ from amemgym_env.generation.sets import is_test
 from amemgym_env.policies import Policy
 from amemgym_env.version import VERSION
 from experiments import curve_picture, job, train_results
-from experiments.learner import Curve, Learner
+from experiments.learner import Learner
+from experiments.learning_curve import Curve
 from experiments.measuring import Bench, Scores, chooser, shuffled
 from experiments.run_folder import RunFolder, write
 from experiments.settings import checked

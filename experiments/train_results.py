@@ -14,7 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from experiments.learner import Curve
+from experiments.learning_curve import Curve
 from experiments.measuring import Scores, interval
 from experiments.tables import WIDTH
 from experiments.train_baselines import HAND, PLANNING, SUPERVISED

@@ -65,6 +65,7 @@ def test_a_short_training_ends_in_a_checkpoint_a_curve_and_results(
     assert (policy.kind, policy.capacity) == (env, 12)
     curve = json.loads((tmp_path / "run" / "curve.json").read_text("utf-8"))
     assert len(curve["x"]) == len(curve["y"]["seed 0"]) >= 3
+    assert curve["x"] == sorted(curve["x"])
     assert curve["y"]["supervised writer"] == [curve["y"]["supervised writer"][0]] * len(curve["x"])
     assert (tmp_path / "run" / "curve.png").read_bytes().startswith(b"\x89PNG")
     found = json.loads((tmp_path / "run" / "results.json").read_text("utf-8"))
