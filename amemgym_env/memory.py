@@ -63,11 +63,10 @@ class Bank(NamedTuple):
             return self, Applied(operation, Status.EMPTY, entry_id)
         if op is Op.ADD:
             return self._add(operation, time, turn)
-        for position, entry in enumerate(self.entries):
-            if entry.id == entry_id:
-                break
-        else:
+        position = next((n for n, known in enumerate(self.entries) if known.id == entry_id), None)
+        if position is None:
             return self, Applied(operation, Status.UNKNOWN, entry_id)
+        entry = self.entries[position]
         if op is Op.DELETE:
             return self._replaced(position), Applied(operation, Status.APPLIED, entry_id)
         changed = Entry(entry.id, text or "", entry.written_at, time, turn)

@@ -19,8 +19,14 @@ WIDTH = 80
 def comparison(documents: Sequence[Document]) -> Table:
     """Return agents as rows, best memory score first, and the floors of the first below them."""
     ranked = sorted(documents, key=_rank)
-    table = Table(title=title(ranked[0]), title_justify="left", width=WIDTH, box=SIMPLE_HEAD)
-    table.add_column("agent", no_wrap=True, overflow="ellipsis", ratio=1)
+    table = Table(
+        title=title(ranked[0]),
+        title_justify="left",
+        width=WIDTH,
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("agent", no_wrap=True, overflow="ellipsis", ratio=1, min_width=16)
     for name in ("overall", "95 %", "memory", "95 %", "write", "read", "util."):
         table.add_column(name, justify="right", no_wrap=True)
     for document in ranked:

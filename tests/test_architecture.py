@@ -21,7 +21,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "episode prompts memory_prompts judge_prompts evolution_prompts stores tables expectation "
         "schedule info generation_steps generation_questions generation_course generation_texts "
         "generation_prompts rating_prompts",
-        "accounts calls redaction provider_errors model_replies model_parameters budget call_cache loop_thread estimate "
+        "accounts calls redaction provider_errors model_replies model_parameters "
+        "budget call_cache loop_thread estimate "
         "backend litellm_backend litellm_embedding simulated recognition weaknesses "
         "transcript actions pool "
         "chroma_store floors journal attention simulated_policy feedback",
