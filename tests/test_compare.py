@@ -138,7 +138,7 @@ def test_a_planted_difference_is_found_on_two_hundred_scenarios() -> None:
 
 @pytest.mark.evidence
 def test_two_seeds_of_one_agent_cry_wolf_in_at_most_three_of_twenty_tries() -> None:
-    scenarios = list(named_scenarios("test:30:8"))
+    scenarios = list(named_scenarios("test:15:8"))
     runs = [results(AWE, scenarios, seed) for seed in range(21)]
     p_values = [compare.compare(one, other).p for one, other in pairwise(runs)]
     print(sorted(p_values))
