@@ -171,10 +171,10 @@ def test_slots_are_scored_alike_in_any_order() -> None:
     moved = observations.copy()
     moved[:, 1:] = observations[:, 1:][:, order]
     scores, other = policy.scores(observations), policy.scores(moved)
-    np.testing.assert_allclose(other[:, :2], scores[:, :2], rtol=1e-4, atol=1e-4)
+    assert other[:, :2] == pytest.approx(scores[:, :2], rel=1e-4, abs=1e-4)
     for first in (2, 2 + CAPACITY):
         part = slice(first, first + CAPACITY)
-        np.testing.assert_allclose(other[:, part], scores[:, part][:, order], rtol=1e-4, atol=1e-4)
+        assert other[:, part] == pytest.approx(scores[:, part][:, order], rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("hidden", ["profile", "privileged"])

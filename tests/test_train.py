@@ -35,6 +35,7 @@ QUICK = (
     "planning=false",
     "steps=1024",
     "evaluate_every=512",
+    "warm_start=writer",
     "warm_rounds=2",
     "warm_updates=20",
 )
@@ -60,6 +61,7 @@ def test_a_short_training_ends_in_a_checkpoint_a_curve_and_results(
     env: str, algorithm: str, tmp_path: Path
 ) -> None:
     words = list(SMALL) if algorithm != "dqn" else ["algorithm.learning_starts=256"]
+    words += ["warm_start=foresight"] if algorithm == "maskable_ppo" else []
     document = train.run(settings(f"env={env}", f"algorithm={algorithm}", *words, "out=run"))
     policy = policies.load(tmp_path / "run" / "seed-0" / "best")
     assert (policy.kind, policy.capacity) == (env, 12)
@@ -165,7 +167,7 @@ def test_shaping_pays_the_change_of_the_coming_exams_accuracy(bench: Bench) -> N
         paid = shaping.pay(terminated)
         potential = _potentials(env, everyone)
         after = np.where(terminated, 0.0, potential)
-        np.testing.assert_allclose(paid, 2.0 * (0.9 * after - before), atol=1e-12)
+        assert paid == pytest.approx(2.0 * (0.9 * after - before), abs=1e-12)
         before = potential
 
 
@@ -185,7 +187,7 @@ def test_foresight_is_what_the_next_exam_pays_when_nothing_else_is_written(bench
     best = found.argmax(axis=1)
     assert (found.max(axis=1) >= 0).all()
     paid = [_next_exam(env, action) for action in (np.zeros(6, np.int64), best)]
-    np.testing.assert_allclose(paid[1] - paid[0], found[everyone, best], atol=1e-6)
+    assert paid[1] - paid[0] == pytest.approx(found[everyone, best], abs=1e-6)
 
 
 def _next_exam(env: Any, action: Any) -> Any:
