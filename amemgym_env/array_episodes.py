@@ -27,6 +27,9 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 NOWHERE = -1
 """A position that no entry has."""
+# Arrays without axes: numpy spends as long on a plain number as on adding 64 of them.
+_ZERO, _ONE = np.array(0, np.int32), np.array(1, np.int32)
+_UNSIGNED_ONE = np.array(1, np.uint32)
 _FEW = 16
 """Slots up to which it costs more to find out how many are in use than to go through all."""
 
@@ -43,7 +46,7 @@ class Snapshot(NamedTuple):
 class Ranking(NamedTuple):
     """How the banks stand to the present messages; the entries of an empty bank are 0."""
 
-    similarity: Slots  # (slots, N), NOTHING where empty
+    similarity: Slots  # (slots, N), NOTHING where empty; overwritten when something changes
     near_position: Slots  # (N,) of the most similar entry, `NOWHERE` in an empty bank
     entries: Ints  # (2, N) the most similar entry and the one written longest ago
     similarities: npt.NDArray[np.int16]  # (2, N) of these, NOTHING in an empty bank
@@ -57,7 +60,7 @@ class Exams(NamedTuple):
     mask: Bools  # (N,) whether an episode is among them
     which: Ints  # (n,) the same as indices
     total: Floats  # (n,) expected accuracies, summed where several exams follow each other
-    number: Floats  # (n,) of exams
+    number: Ints | None  # (n,) of exams; None: one each
 
 
 class ArrayEpisodes:
@@ -72,6 +75,7 @@ class ArrayEpisodes:
         self.top_k = top_k
         self.confusion = confusion
         self.columns = np.arange(num_envs)
+        self._width = np.array(num_envs)
         self.script: Ints = np.zeros(num_envs, np.int64)
         # What grows with every round: rounds played, the present message (after the end an empty
         # one) as a text of the pool, and the place of its first similarity, (N,) each.
@@ -79,6 +83,8 @@ class ArrayEpisodes:
         self.turn, self.text, self._pairs = self._counters
         self.count: Ints = np.zeros(num_envs, np.int64)
         self.slots: Slots = np.zeros((0, num_envs), np.int32)
+        # Of the newest and the stale value, without and with a stale one.
+        self._weights = np.array([[1.0, 1.0 - confusion], [0.0, confusion]])
         self._inverse = np.array([0.0, *(1.0 / np.arange(1.0, 256.0))])
         self._ranking: Ranking | None = None
         self._exam = np.full(num_envs, -1, np.int16)  # (N,) period whose exam is now, -1: none
@@ -94,32 +100,37 @@ class ArrayEpisodes:
         # A bank never holds more than every text of a script.
         height = min(self.capacity, pool.texts - 2)
         # The last row is always empty: what moves up comes from there, writes to nowhere go there.
-        self._store = np.zeros((height + 1, self.num_envs), np.int32)
+        # In front of it stand the similarities to the present messages, so one sum goes over both.
+        self.banks = np.zeros((2, height + 1, self.num_envs), np.int32)
+        self._store = self.banks[1]
         self._store[: len(self.slots)] = self.slots
         self._flat = self._store.reshape(-1)
         self.slots = self._store[:-1]
         self.positions = np.arange(height, dtype=np.int32)[:, None]  # (slots, 1)
-        self._bits = int(height).bit_length()
-        self._low = (1 << self._bits) - 1
+        bits = int(height).bit_length()
+        low = (1 << bits) - 1
+        self._bits, self._low = np.array(bits, np.int32), np.array(low, np.int32)
+        self._first = np.array(low - 1, np.int32)
         # Of equals the first wins, but in an empty bank the last row does: it is `NOWHERE`.
-        self._reverse = np.full((height + 1, 1), self._low, np.int32)
-        self._reverse[:-1] = self._low - 1 - self.positions
+        self._reverse = np.full((height + 1, 1), low, np.int32)
+        self._reverse[:-1] = self._first - self.positions
         self.by_count = self._by_count(height)
         self.texts = pool.rows.reshape(-1, pool.rows.shape[2])
         self._similarity = pool.similarity.reshape(-1)
-        self._exam_facts = pool.exam_facts.reshape(-1, pool.exam_facts.shape[2])
+        self._exam_facts = pool.exam_facts.reshape(1 + pool.depth, -1, pool.questions)
         self._counts = pool.counts.reshape(-1)
         self._right = pool.right_reading.reshape(-1, pool.questions)
         self._facts = pool.facts.view(np.int64).reshape(-1)
         self._last_exam = pool.last_exam.reshape(-1)
         self._exams_in_a_row = pool.exams_in_a_row
         self._twin = pool.twin.reshape(-1)
-        self._undated = (1 << pool.date_shift) - 1
+        self._undated = np.array((1 << pool.date_shift) - 1, np.int32)
+        self._periods = np.array(pool.periods)
         self._one_round = np.array([[1], [1], [pool.texts]])
         self._move_row()
 
     def _by_count(self, height: int) -> Floats:
-        """Return what depends on the number of entries alone, (6, height + 1)."""
+        """Return what depends on the number of entries alone, (8, height + 1)."""
         count = np.arange(height + 1)
         some = np.maximum(count, 1)
         return np.stack(
@@ -127,9 +138,11 @@ class ArrayEpisodes:
                 count / self.capacity,
                 count >= self.capacity,
                 count > 0,
-                some,
+                np.where(count > 0, UNIT, -np.inf),  # by it, NOTHING becomes 0, not -0
+                NOTHING * (height + 1 - count),  # what empty places add to a sum of similarities
+                np.zeros(height + 1),  # and to one of rounds
                 some * UNIT,
-                NOTHING * (height - count),  # what empty places add to a sum of similarities
+                some,
             ]
         )
 
@@ -161,15 +174,17 @@ class ArrayEpisodes:
         return self._ranking
 
     def _rank(self) -> Ranking:
-        similarity = self._similarity[self._store + self._pairs].astype(np.int32)
+        similarity = self.banks[0]
+        similarity[:] = self._similarity[self._store + self._pairs]
         keys = similarity << self._bits
         keys |= self._reverse
         best = np.maximum.reduce(keys, axis=0)
-        near_position = (self._low - 1) - (best & self._low)
+        near_position = self._first - (best & self._low)
         entries = np.empty((2, self.num_envs), np.int64)
-        entries[0] = self._flat[near_position * self.num_envs + self.columns]
+        entries[0] = self._flat[near_position * self._width + self.columns]
         # Rounds differ, so the first is the oldest. As unsigned integers, empty places come last.
-        entries[1] = np.minimum.reduce((self.slots - 1).view(np.uint32), axis=0) + 1
+        first = np.minimum.reduce((self.slots - _ONE).view(np.uint32), axis=0)
+        entries[1] = first + _UNSIGNED_ONE
         texts = np.empty((self.num_envs, 3), np.int64)
         texts[:, 0] = self.text
         np.add(entries, self.row, out=texts[:, 1:].T)
@@ -190,7 +205,7 @@ class ArrayEpisodes:
         one text is written and that there is room.
         """
         self._exam = self.ranking().facts[:, 0, EXAM]
-        which = (remove >= 0).nonzero()[0]
+        which = (remove >= _ZERO).nonzero()[0]
         if which.size:
             part = self._store.take(which, axis=1)
             moves = self.positions >= remove[which]
@@ -198,7 +213,7 @@ class ArrayEpisodes:
             self.count[which] -= 1
         position = np.where(add, self.count, overwrite)
         self._counters += self._one_round
-        self._flat[position * self.num_envs + self.columns] = self.turn
+        self._flat[position * self._width + self.columns] = self.turn
         self._store[-1] = 0
         self.count += add
         self._ranking = None
@@ -230,66 +245,60 @@ class ArrayEpisodes:
 
         Accuracies are the expectation of `reader.choice_probabilities`.
         """
-        mask = self._exam >= 0
+        mask = self._exam >= _ZERO
         which = mask.nonzero()[0]
-        number = np.ones(which.size)
         if not which.size:
-            return Exams(mask, which, number, number)
+            return Exams(mask, which, np.zeros(0), None)
         first = self._exam[which].astype(np.int64)
         readings = self._read(which)
         total = self._expected(which, first, readings)
-        if self._exams_in_a_row:
-            last = self._last_exam[self.text[which] - 1]
-            number += last - first
-            # Where sessions are missing, exams follow each other without a round between them.
-            for step in range(1, int(number.max())):
-                again = (number > step).nonzero()[0]
-                part = readings[:, again]
-                total[again] += self._expected(which[again], first[again] + step, part)
+        if not self._exams_in_a_row:
+            return Exams(mask, which, total, None)
+        number = self._last_exam[self.text[which] - 1] - first + 1
+        # Where sessions are missing, exams follow each other without a round between them.
+        for step in range(1, int(number.max())):
+            again = (number > step).nonzero()[0]
+            part = readings[:, :, again]
+            total[again] += self._expected(which[again], first[again] + step, part)
         return Exams(mask, which, total, number)
 
     def _read(self, which: Ints) -> Slots:
-        """Return what is read of each needed variable, newest and stale, (2, n, M, Q).
+        """Return what is read of each needed variable, newest and stale, (2, M, n, Q).
 
         A value is given as the step along `Pool.counts` to which it leads; 0 is unknown.
         """
-        pool = self.pool
         slots = self.slots.take(which, axis=1)  # (C, n)
         if len(slots) > _FEW:
             slots = slots[: max(1, int(self.count[which].max()))]
-        facts = self._exam_facts.take(slots + self.row[which], axis=0)
-        dated = facts[:, :, pool.questions :]  # (C, n, M * Q)
-        dated = dated.reshape(*slots.shape, pool.depth, pool.questions)
+        facts = self._exam_facts.take(slots + self.row[which], axis=1)  # (1 + M, C, n, Q)
+        keys, dated = facts[0], facts[1:]
         least = len(slots) - self.top_k
         if least > 0:
-            keys = facts[:, :, : pool.questions] | self._reverse[: len(slots), :, None]
-            retrieved = keys >= np.partition(keys, least, axis=0)[least]
-            dated = dated * retrieved[:, :, None]
-        newest = np.maximum.reduce(dated, axis=0)
-        found = np.empty((2, *newest.shape), np.int32)
-        np.bitwise_and(newest, self._undated, out=found[0])
-        dated *= (dated & self._undated) != found[0]
-        np.bitwise_and(np.maximum.reduce(dated, axis=0), self._undated, out=found[1])
+            keys |= self._reverse[: len(slots), :, None]
+            dated *= keys >= np.partition(keys, least, axis=0)[least]
+        found = np.empty((2, len(dated), *keys.shape[1:]), np.int32)
+        np.bitwise_and(np.maximum.reduce(dated, axis=1), self._undated, out=found[0])
+        dated *= (dated & self._undated) != found[0, :, None]
+        np.bitwise_and(np.maximum.reduce(dated, axis=1), self._undated, out=found[1])
         return found
 
     def _expected(self, which: Ints, period: Ints, readings: Slots) -> Floats:
         """Return the expected accuracy of one exam of each episode, (n,)."""
         script = self.script[which]
-        index = self._right.take(script * self.pool.periods + period, axis=0)[None]
+        right = self._right.take(script * self._periods + period, axis=0)
         # (combinations, n, Q): newest or stale for each variable
-        weights = np.empty(readings.shape)
-        np.multiply(readings[1] > 0, self.confusion, out=weights[1])
-        np.subtract(1.0, weights[1], out=weights[0])
-        weight = weights[:, :, 0]
-        for place in range(self.pool.depth):
-            shape = (2 * len(index), *index.shape[1:])
-            index = (index[:, None] + readings[:, :, place]).reshape(shape)
-            if place:
-                weight = (weight[:, None] * weights[:, :, place]).reshape(shape)
+        weights = self._weights.take((readings[1] > _ZERO).view(np.int8), axis=1)
+        index, weight = right + readings[:, 0], weights[:, 0]
+        for place in range(1, self.pool.depth):
+            shape = (2 * len(index), *right.shape)
+            index = (index[:, None] + readings[:, place]).reshape(shape)
+            weight = (weight[:, None] * weights[:, place]).reshape(shape)
         chances = self._inverse[self._counts[index]]
         chances *= weight
         # One after the other, as the scalar environment adds: sums are then equal to the bit.
-        total: Floats = np.add.accumulate(reduce(np.add, chances), axis=1)[:, -1]
+        # (A plain sum along the first axis does so, unless that is the only one.)
+        each = np.add.reduce(chances, axis=0) if chances[0].size > 1 else reduce(np.add, chances)
+        total: Floats = np.add.accumulate(each, axis=1)[:, -1]
         return total / self.pool.question_count[script]
 
     def over(self) -> Bools:

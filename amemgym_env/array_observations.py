@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.array_episodes import ArrayEpisodes, Bools, Ranking
+from amemgym_env.array_episodes import ArrayEpisodes, Bools
 from amemgym_env.embedding import SCALE
 from amemgym_env.features import NEAREST_NAMES, PLACE_NAMES, SLOT_NAMES, UNIT
 from amemgym_env.pool import ASKING, NEAREST_QUESTION
@@ -13,7 +13,7 @@ from amemgym_env.pool import ASKING, NEAREST_QUESTION
 Floats = npt.NDArray[np.float32]
 
 _PLACES = len(PLACE_NAMES)
-_AGES = 16
+_AGES = np.array(16.0)
 _KNOWN = -1
 """Column of a text's row that says whether the questions are known in its round."""
 
@@ -26,20 +26,18 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     pool = episodes.pool
     ranking = episodes.ranking()
     number = episodes.num_envs
-    fill, full, held, some, unit, empty = episodes.by_count.take(episodes.count, axis=1)
-    values = np.empty((2, len(NEAREST_NAMES), number))
-    np.divide(ranking.similarities * (episodes.count > 0), UNIT, out=values[:, 0])
-    ages = values[:, 1:5:3]  # (2, 2, N): of the nearest and oldest entry, and twice the mean
+    by_count = episodes.by_count.take(episodes.count, axis=1)
+    held, unit = by_count[2:4]
+    values = np.zeros((2, len(NEAREST_NAMES), number))
+    np.divide(ranking.similarities, unit, out=values[:, 0])
+    np.divide(_totals(episodes) - by_count[4:6], by_count[6:], out=values[1, 3:])
+    ages = values[:, 1:5:3]  # (2, 2, N): of the nearest and oldest entry, of none, and the mean
     ages[:, 0] = ranking.entries
-    ages[:, 1] = np.add.reduce(episodes.slots, axis=0, dtype=np.int32) / some
-    np.subtract(episodes.turn + 1, ages, out=ages)
-    ages *= held
+    np.subtract((episodes.turn + 1) * held, ages, out=ages)
     ages /= ages + _AGES
     asking = ranking.facts[:, :1, ASKING]
     values[:, 2] = (ranking.facts[:, 1:, NEAREST_QUESTION] == asking).T
-    values[0, 3] = fill
-    values[0, 4] = full
-    values[1, 3] = _total(ranking, empty) / unit
+    values[0, 3:] = by_count[:2]
     out = episodes.texts.take(ranking.texts, axis=0)  # (N, 3, width)
     out[:, 1:, -_PLACES:] = values.transpose(2, 0, 1)
     out[:, :, pool.features.asked_column] *= out[:, :1, _KNOWN]
@@ -52,11 +50,11 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     return out
 
 
-def _total(ranking: Ranking, empty: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the sum of each bank's similarities to the present message, (N,)."""
+def _totals(episodes: ArrayEpisodes) -> npt.NDArray[np.int32]:
+    """Return the sums of each bank's similarities to the present message and rounds, (2, N)."""
     # 32 bits are enough for banks below 2**16 entries, and faster.
-    sums: npt.NDArray[np.int32] = np.add.reduce(ranking.similarity, axis=0, dtype=np.int32)
-    return sums - empty
+    sums: npt.NDArray[np.int32] = np.add.reduce(episodes.banks, axis=1, dtype=np.int32)
+    return sums
 
 
 def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
@@ -69,7 +67,7 @@ def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     ranking = episodes.ranking()
     slots = episodes.slots
     height, number = slots.shape
-    fill, full, _, _, unit, empty = episodes.by_count.take(episodes.count, axis=1)
+    fill, full, _, _, empty, _, unit, _ = episodes.by_count.take(episodes.count, axis=1)
     width = pool.rows.shape[2]
     own = width - _PLACES
     out = np.zeros((number, 1 + capacity, own + len(SLOT_NAMES)), np.float32)
@@ -80,7 +78,7 @@ def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     known = out[:, 0, width + _KNOWN] != 0
     out[:, 0, width] = fill
     out[:, 0, width + 1] = full
-    out[:, 0, width + 2] = _total(ranking, empty) / unit
+    out[:, 0, width + 2] = (_totals(episodes)[0] - empty) / unit
     held = slots > 0
     ages = (episodes.turn + 1 - slots) * held
     facts = pool.facts.reshape(-1, 4).take(texts, axis=0)

@@ -14,7 +14,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from amemgym_env.array_episodes import ArrayEpisodes, Bools, Ints, Slots, Snapshot
+from amemgym_env.array_episodes import ArrayEpisodes, Bools, Ints, Snapshot
 from amemgym_env.errors import ActionError, ConfigError, EpisodeOver
 from amemgym_env.number_settings import NumberSettings
 
@@ -88,6 +88,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         self._ended = np.zeros(num_envs, np.bool_)
         self._earned = np.zeros((2, num_envs))
         self.single_action_space = self._action_space()
+        self._actions = int(self.single_action_space.n)
         self.single_observation_space = self._observation_space()
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -173,7 +174,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         episodes = self.episodes
         episodes.follow_pool()
         infos: Info = {}
-        resetting = self._ended.any()
+        resetting = np.count_nonzero(self._ended)
         if resetting:
             chosen = np.where(self._ended, 0, chosen)
         self._apply(chosen)
@@ -196,7 +197,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
                 infos = self._start_over(ended, truncated, infos)
             return self._observe(), reward, terminated, truncated, infos
         self._ended = ended.copy()
-        over = terminated if terminated.any() else None
+        over = terminated if np.count_nonzero(terminated) else None
         return self._observe(over), reward, terminated, truncated, infos
 
     def _pay(self, terminated: Bools, infos: Info) -> Rewards:
@@ -205,13 +206,13 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         mask, which, total, number = self.episodes.exams()
         if which.size:
             accuracy = np.zeros(self.num_envs)
-            accuracy[which] = total / number
+            accuracy[which] = total if number is None else total / number
             infos["accuracy"], infos["_accuracy"] = accuracy, mask
             if self.settings.reward == "period":
                 reward[which] = total
             else:
                 self._earned[0, which] += total
-                self._earned[1, which] += number
+                self._earned[1, which] += 1.0 if number is None else number
                 last = terminated.nonzero()[0]
                 reward[last] = self._earned[0, last] / self._earned[1, last]
         return reward
@@ -249,7 +250,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
 
     def _reset_info(self, infos: Info, which: Ints) -> Info:
         rows = self.episodes.script[which]
-        infos["scenario"] = np.full(self.num_envs, None, dtype=object)
+        infos["scenario"] = np.empty(self.num_envs, object)  # of None
         infos["scenario"][which] = [self.pool.scenario_ids[row] for row in rows.tolist()]
         infos["seed"] = np.zeros(self.num_envs, np.int64)
         infos["seed"][which] = self.pool.script_seeds[rows]
@@ -258,21 +259,21 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         infos["_scenario"], infos["_seed"] = mask, mask.copy()
         return infos
 
-    def _checked(self, actions: Any) -> Slots:
+    def _checked(self, actions: Any) -> Ints:
         array = np.asarray(actions)
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise ActionError(
                 f"actions: expected {self.num_envs} integers, found an array of shape "
                 f"{array.shape} and type {array.dtype}"
             )
-        size = int(self.single_action_space.n)  # type: ignore[attr-defined]
+        size = self._actions
         chosen = array.astype(np.int64, copy=False)
         # As unsigned integers, negative ones are large.
         if chosen.view(np.uint64).max() >= size:
             raise ActionError(
                 f"actions: expected integers in 0..{size - 1}, found {array.min()}..{array.max()}"
             )
-        return chosen.astype(np.int32)
+        return chosen
 
     def snapshot(self) -> BatchSnapshot:
         """Return a copy of the state, for `restore` and `fork`.
@@ -347,7 +348,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
     def _observation_space(self) -> spaces.Box:
         raise NotImplementedError
 
-    def _apply(self, actions: Slots) -> None:
+    def _apply(self, actions: Ints) -> None:
         raise NotImplementedError
 
     def _observe(self, over: Bools | None = None) -> Floats:

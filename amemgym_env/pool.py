@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.difficulty import Difficulty, named_difficulty
+from amemgym_env.draws import draw, draw_many
 from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.errors import ConfigError
 from amemgym_env.features import FeatureSet
@@ -22,9 +23,6 @@ from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script, build
 from amemgym_env.tables import NOTHING, ScriptTables, script_tables
 
-_MASK = 2**64 - 1
-_SEED_STEP, _NUMBER_STEP = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
-_MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 NEAREST_QUESTION, ASKING, TWIN_SIMILARITY, EXAM = range(4)
 """Columns of `Pool.facts`."""
 SIMILARITY_SHIFT = 16
@@ -150,22 +148,13 @@ class Pool:
 
     def draw(self, seed: int, number: int) -> int:
         """Return the row of episode `number` of an environment with this seed."""
-        mixed = (seed * _SEED_STEP + number * _NUMBER_STEP) & _MASK
-        mixed = ((mixed ^ (mixed >> 30)) * _MIX_1) & _MASK
-        mixed = ((mixed ^ (mixed >> 27)) * _MIX_2) & _MASK
-        mixed ^= mixed >> 31
-        return int(self.open[((mixed >> 32) * len(self.open)) >> 32])
+        return int(self.open[draw(seed, number, len(self.open))])
 
     def draw_many(
         self, seeds: npt.NDArray[np.uint64], numbers: npt.NDArray[np.uint64]
     ) -> npt.NDArray[np.int64]:
         """Return `draw` for each pair, shape (n,)."""
-        mixed = seeds * np.uint64(_SEED_STEP) + numbers * np.uint64(_NUMBER_STEP)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(_MIX_1)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_MIX_2)
-        mixed ^= mixed >> np.uint64(31)
-        chosen = ((mixed >> np.uint64(32)) * np.uint64(len(self.open))) >> np.uint64(32)
-        rows: npt.NDArray[np.int64] = self.open[chosen.astype(np.int64)]
+        rows: npt.NDArray[np.int64] = self.open[draw_many(seeds, numbers, len(self.open))]
         return rows
 
     def rows_of(self, scenario_id: str) -> list[int]:
@@ -246,10 +235,10 @@ class Pool:
         # (rows, T, columns) and so on: the arrays of `ScriptTables` behind an axis of rows.
         self.rows = np.zeros((rows, texts, columns), np.float32)
         self.similarity = np.full((rows, texts, texts), NOTHING, np.int16)
-        # All that an exam needs to know of a text stands together: the similarity to each question,
-        # shifted, and for each needed variable of each question the value given away, dated.
-        self.exam_facts = np.zeros((rows, texts, (1 + self.depth) * questions), np.int32)
-        self.exam_facts[:, :, :questions] = NOTHING << SIMILARITY_SHIFT
+        # What an exam needs to know of a text: (1 + M, rows, T, Q). First the similarity to each
+        # question, shifted, then for each needed variable the value given away, dated.
+        self.exam_facts = np.zeros((1 + self.depth, rows, texts, questions), np.int32)
+        self.exam_facts[0] = NOTHING << SIMILARITY_SHIFT
         self.date_shift = int(self.values**self.depth).bit_length()
         self.pairs = np.full((rows, texts, self.given), -1, np.int16)
         self.codes = np.zeros((rows, texts, self.given), np.uint8)
@@ -345,17 +334,16 @@ class Pool:
         question: npt.NDArray[np.int16],
     ) -> None:
         texts, questions = len(table.rows), len(table.counts)
-        facts = self.exam_facts[row]
-        facts[:, : self.questions] = NOTHING << SIMILARITY_SHIFT
+        facts = self.exam_facts[:, row]
+        facts[0] = NOTHING << SIMILARITY_SHIFT
         similarity = table.question_similarity.T.astype(np.int32)
-        facts[:texts, :questions] = similarity << SIMILARITY_SHIFT
-        facts[:, self.questions :] = 0
+        facts[0, :texts, :questions] = similarity << SIMILARITY_SHIFT
+        facts[1:] = 0
         text, place = np.nonzero(table.pairs >= 0)
         which = variable[text, place].astype(np.int64)
         # The later text has the larger number; below it stands where the value leads in `counts`.
         step = table.codes[text, place] * self.values ** (self.depth - 1 - which)
-        column = (1 + which) * self.questions + question[text, place]
-        facts[text, column] = (text << self.date_shift) + step
+        facts[1 + which, text, question[text, place]] = (text << self.date_shift) + step
 
     def _fits(self, table: ScriptTables) -> bool:
         return (
@@ -390,7 +378,7 @@ class Pool:
             rows=self.rows[row, :texts],
             similarity=self.similarity[row, :texts, :texts],
             question_similarity=(
-                self.exam_facts[row, :texts, :questions].T >> SIMILARITY_SHIFT
+                self.exam_facts[0, row, :texts, :questions].T >> SIMILARITY_SHIFT
             ).astype(np.int16),
             pairs=np.where(
                 self.pairs[row, :texts] < 0,
