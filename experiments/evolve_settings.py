@@ -53,5 +53,5 @@ class EvolveSettings(Settings):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """Return what results depend on."""
-        return self.model_dump(mode="json", exclude={"out", "resume", "workers"})
+        """Return what each seed's results depend on: a run may be continued with more seeds."""
+        return self.model_dump(mode="json", exclude={"out", "resume", "workers", "seeds"})
