@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(row.split())
     for row in (
-        "errors version clock randomness balance difficulty",
+        "errors version clock randomness draws balance difficulty",
         "scenario turn prompt embedding topics neutral wording rules scenario_files",
         "memory script scoring statistics features reader operations replies",
         "episode prompts memory_prompts judge_prompts evolution_prompts stores tables expectation "
