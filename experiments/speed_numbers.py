@@ -12,6 +12,7 @@ import re
 import resource
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -132,10 +133,10 @@ def _speeds(runners: dict[str, Runner], mode: str, num_envs: int) -> list[Speed]
 
 def peak_memory(pool_size: int, mode: str, num_envs: int, steps: int = 200) -> float:
     """Return the peak memory in MB of a fresh process that makes and steps an environment."""
+    # An executor's processes may have children, as Async needs; those of a Pool may not.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as workers:
-        megabytes: float = workers.apply(_peak, (pool_size, mode, num_envs, steps))
-    return megabytes
+    with ProcessPoolExecutor(1, mp_context=context) as workers:
+        return workers.submit(_peak, pool_size, mode, num_envs, steps).result()
 
 
 def _peak(pool_size: int, mode: str, num_envs: int, steps: int) -> float:
