@@ -40,7 +40,8 @@ def hand_rule(bench: Bench, candidates: int = 1000, seed: int = 0, elite: float 
             best = (float(scores[order[0]]), drawn[order[0]])
         mean = drawn[order].mean(axis=0)
         spread = drawn[order].std(axis=0) + 0.02
-    return max(HandRule(best[1]), HandRule(mean), key=lambda rule: float(bench.score(rule).mean()))
+    finalists = [HandRule(weights) for weights in (best[1], mean, _start())]
+    return max(finalists, key=lambda rule: float(bench.score(rule).mean()))
 
 
 def untuned() -> HandRule:

@@ -76,7 +76,7 @@ def test_what_knows_more_scores_more(train: Bench, validation: Bench) -> None:
 def test_a_hand_rule_is_at_least_as_good_in_training_as_its_start(train: Bench) -> None:
     rule = tuning.hand_rule(train, candidates=30)
     start = baselines.HandRule(tuning._start())
-    assert train.score(rule).mean() >= train.score(start).mean() - 0.01
+    assert train.score(rule).mean() >= train.score(start).mean()
     again = tuning.hand_rule(train, candidates=30)
     assert (rule.weights == again.weights).all()
 
@@ -85,7 +85,8 @@ def test_exposures_are_told_from_their_minimal_pairs(train: Bench, validation: B
     classifier = tuning.exposure_classifier(train, hidden=0)
     inputs, labels = tuning.exposure_data(validation)
     assert len(inputs) >= validation.pool.rounds.sum()
-    assert tuning.auc(classifier.logits(inputs), labels) > 0.75
+    # Twelve scenarios teach little; hundreds bring a linear classifier to .75 and more.
+    assert tuning.auc(classifier.logits(inputs), labels) > 0.7
 
 
 def test_auc_of_known_rankings() -> None:
