@@ -80,7 +80,7 @@ def test_anyones_own_agent_is_played(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["agnet=awe"], "agnet: unknown setting; nearest: agent"),
-        (["agent=aww"], "expected one of awe, awi, native, rag"),
+        (["agent=aww"], "expected one of awe, awi, native, policy, rag"),
         (["agent.frq=2"], "nearest: agent.freq"),
         (["agent=missing_module:Agent"], "expected package.module:Class"),
         (["scenarios=nowhere.json"], "nothing at 'nowhere.json'"),
