@@ -256,7 +256,11 @@ def test_a_trial_is_told_with_its_words(tmp_path: Path) -> None:
     assert [word.split("=")[0] for word in trial.words] == ["x", "kind"]
 
 
-@pytest.mark.parametrize("rule", [baselines.never, baselines.openers, tuning.untuned()], ids=["never", "openers", "untuned"])
+@pytest.mark.parametrize(
+    "rule",
+    [baselines.never, baselines.openers, tuning.untuned()],
+    ids=["never", "openers", "untuned"],
+)
 def test_a_rule_keeps_the_same_memory_in_both_environments(rule: Chooser) -> None:
     scenarios = list(named_scenarios("validation:1:3"))
     env: Any = AMemGymMemoryEnv(scenarios, difficulty="default", pool_size=1)
