@@ -53,12 +53,13 @@ def name(block: object) -> str:
 
 
 def run(command: str, timeout: int = 180) -> str:
-    words = shlex.split(command, comments=True)
+    words = shlex.split(command.replace("< /dev/null", ""), comments=True)
     if words and words[0] == "python":
         words[0] = sys.executable
     done = subprocess.run(
         words,
         env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}.", "COLUMNS": "80"},
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=timeout,
