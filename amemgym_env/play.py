@@ -123,6 +123,7 @@ def _examine(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
         "answers": [answer.choice for answer in given],
         "causes": [answer.cause for answer in given],
         "retrieved": [_ids(question.memory) for question in exam.questions],
+        "stored": int(observation["stored"]),
     }
     return answers(given), event
 

@@ -51,6 +51,8 @@ class ScenarioResult:
     """Wrong cells without a choice, by cause."""
     unreadable_calls: Counter[str]
     """Replies of any kind that could not be read, by `kind.cause`."""
+    retrieved: tuple[float, int]
+    """Sum over exam questions of the share of the bank that was retrieved, and their number."""
     in_window: tuple[int, int]
     """Write-position probes whose exposure still stood in the window, and all such probes."""
     unrecognised: int
@@ -111,6 +113,7 @@ def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
         chosen=chosen,
         causes=causes,
         unreadable_calls=Counter(end.get("unreadable", {})),
+        retrieved=_retrieved(latest),
         in_window=_in_window(script, probes),
         unrecognised=int(end.get("unrecognised", 0)),
         follow_up_failures=int(end.get("follow_up_failures", 0)),
@@ -170,6 +173,17 @@ def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, s
         return named == scenario.periods[period].state[variable]
 
     return known
+
+
+def _retrieved(events: Sequence[Event]) -> tuple[float, int]:
+    """Return how much of the bank the exams' questions were shown; banks without entries apart."""
+    shares = [
+        len(ids) / event["stored"]
+        for event in events
+        if event["event"] == "exam" and event.get("stored")
+        for ids in event["retrieved"]
+    ]
+    return sum(shares), len(shares)
 
 
 def _in_window(script: Script, probes: Mapping[int, Event]) -> tuple[int, int]:
@@ -307,6 +321,9 @@ class Results:
             "failures": {name: _ratio(parts[name]) for name in FAILURES},
             "lucky": _ratio(parts["lucky"]),
             "in_window_share": _ratio(standing),
+            "retrieved_share": _ratio(
+                np.array([result.retrieved for result in self.scenarios], float).reshape(-1, 2)
+            ),
             "causes": dict(sorted(causes.items())),
             "unreadable_calls": dict(sorted(unreadable.items())),
             "unrecognised": sum(result.unrecognised for result in self.scenarios),

@@ -71,6 +71,9 @@ def notes(document: Document) -> list[str]:
         lines.append(f"{document['without_memory_score']} user-periods have no memory score")
     if document["failures"]["unattributed"]:
         lines.append(f"unattributed failures: {number(document['failures']['unattributed'])}")
+    share = document.get("retrieved_share")
+    if share is not None and share >= 0.9 and _chooses(document):
+        lines.append(f"{share:.0%} of the memory is retrieved: top_k leaves next to nothing out")
     if document["unreadable_calls"]:
         calls = ", ".join(f"{n} {name}" for name, n in document["unreadable_calls"].items())
         lines.append(f"unreadable replies: {calls}")
@@ -78,6 +81,11 @@ def notes(document: Document) -> list[str]:
     if document["stopped"]:
         lines.append(f"stopped: {document['stopped']}; the same command continues")
     return lines
+
+
+def _chooses(document: Document) -> bool:
+    """Whether the agent means to see a part of its memory, not all of it."""
+    return bool(document["settings"].get("agent", {}).get("top_k", -1) > 0)
 
 
 def print_comparison(documents: Sequence[Document], console: Console | None = None) -> None:
