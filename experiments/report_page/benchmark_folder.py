@@ -121,6 +121,7 @@ def _user(folder: Path, informed: Informed | None) -> tuple[ScenarioResult, int]
         chosen=chosen,
         causes=+Counter(unreadable=unreadable),
         unreadable_calls=+Counter({"exam_answer.unreadable": unreadable}),
+        retrieved=(0.0, 0),
         in_window=(0, 0),
         unrecognised=0,
         follow_up_failures=0,
