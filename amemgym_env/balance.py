@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.randomness import Key, uniform
+from amemgym_env.randomness import Key, uniforms
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,8 +102,8 @@ def order(texts: Sequence[str], weight: Mapping[str, float], *key: Key) -> list[
     The first is drawn by weight, the next by weight among the rest, and so on; the same for the
     same key. Texts without a weight count 1.
     """
+    draws = uniforms(len(texts), *key)
     waits = [
-        -math.log(1 - uniform(*key, index)) / weight.get(text, 1.0)
-        for index, text in enumerate(texts)
+        -math.log(1 - draw) / weight.get(text, 1.0) for draw, text in zip(draws, texts, strict=True)
     ]
     return [texts[index] for index in sorted(range(len(texts)), key=waits.__getitem__)]

@@ -119,7 +119,7 @@ def evaluate(
     probe = made_agent(make_agent, Models(backends(scripts[0])))
     return Results(
         label=str(getattr(probe, "label", type(probe).__name__)),
-        memory=str(getattr(probe, "memory", "external")),
+        memory=str(getattr(probe, "memory", "bank")),
         simulated=any(backend.simulated for backend in backends(scripts[0]).values()),
         settings=identity,
         versions={"amemgym_env": VERSION, "prompts": prompts.versions()},

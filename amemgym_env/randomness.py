@@ -43,11 +43,20 @@ def generator(*key: Key) -> np.random.Generator:
 
 def permutation(n: int, *key: Key) -> tuple[int, ...]:
     """Return a permutation of 0..n-1, the same for the same key."""
+    return tuple(sorted(range(n), key=_digests(n, *key).__getitem__))
+
+
+def uniforms(n: int, *key: Key) -> list[float]:
+    """Return `n` draws in [0, 1); the i-th is `uniform(*key, i)`."""
+    return [(int.from_bytes(part[:8], "big") >> 11) / (1 << 53) for part in _digests(n, *key)]
+
+
+def _digests(n: int, *key: Key) -> list[bytes]:
+    """Return `digest(*key, i)` for i in 0..n-1, the key hashed once for all."""
     keyed = hashlib.blake2b(b"".join(map(_encoded, key)), digest_size=16)
-
-    def rank(i: int) -> bytes:
+    digests = []
+    for i in range(n):
         hasher = keyed.copy()
-        hasher.update(_encoded(i))
-        return hasher.digest()  # that is `digest(*key, i)`
-
-    return tuple(sorted(range(n), key=rank))
+        hasher.update(b"int\x1f%d\x1e" % i)
+        digests.append(hasher.digest())
+    return digests

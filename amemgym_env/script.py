@@ -189,8 +189,9 @@ class _Builder:
         self.weights = {k: w for split in splits for k, w in form_weights(split).items()}
         self._distracting: dict[str, str] = {}
         """The variable about whose topic a library distractor speaks."""
-        self.distractors = self._distractor_texts(others)
-        if difficulty.distractor_sessions and not self.distractors:
+        wanted = difficulty.distractor_sessions > 0
+        self.distractors = self._distractor_texts(others) if wanted else []
+        if wanted and not self.distractors:
             raise ConfigError(
                 f"difficulty {difficulty.name!r} needs distractors, and scenario {scenario.id!r} "
                 "has no topic library: give a set of at least two scenarios"
@@ -231,6 +232,8 @@ class _Builder:
     def _follow_ups(
         self, variable: str | None, count: int, place: tuple[int, int]
     ) -> Iterator[Utterance]:
+        if count == 0:
+            return
         found = None if variable is None else self.topics.get(variable)
         texts = neutral.FOLLOW_UPS if found is None else found.follow_ups
         shuffled = self._shuffled(texts, "follow-ups", *place)

@@ -15,6 +15,7 @@ import multiprocessing
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,12 @@ _SLOW = frozenset({PLANNING})
 
 def run(settings: TrainSettings) -> dict[str, Any]:
     """Train what settings describe, write the run's folder, and return the results."""
+    absent = [name for name in ("torch", "stable_baselines3", "sb3_contrib") if not find_spec(name)]
+    if absent:
+        raise ConfigError(
+            f"training needs {', '.join(absent)}, found none; install the extra: "
+            "pip install -e '.[train]' (without a GPU, the CPU build of PyTorch before)"
+        )
     for name in ("scenarios", "validation"):
         if is_test(getattr(settings, name)):
             raise ConfigError(
