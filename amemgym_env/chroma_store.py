@@ -192,7 +192,9 @@ def _library() -> Any:
         import chromadb
         import chromadb.config
     except ImportError as error:
-        raise ConfigError(f"store=chroma: expected chromadb to be installed: {error}") from error
+        raise ConfigError(
+            f"store=chroma: expected the extra chroma (pip install -e '.[chroma]'): {error}"
+        ) from error
     return chromadb
 
 
