@@ -250,8 +250,8 @@ class ArrayEpisodes:
         if not which.size:
             return Exams(mask, which, np.zeros(0), None)
         first = self._exam[which].astype(np.int64)
-        readings = self._read(which)
-        total = self._expected(which, first, readings)
+        readings = self.readings(which)
+        total = self.expected_accuracy(which, first, readings)
         if not self._exams_in_a_row:
             return Exams(mask, which, total, None)
         number = self._last_exam[self.text[which] - 1] - first + 1
@@ -259,10 +259,10 @@ class ArrayEpisodes:
         for step in range(1, int(number.max())):
             again = (number > step).nonzero()[0]
             part = readings[:, :, again]
-            total[again] += self._expected(which[again], first[again] + step, part)
+            total[again] += self.expected_accuracy(which[again], first[again] + step, part)
         return Exams(mask, which, total, number)
 
-    def _read(self, which: Ints) -> Slots:
+    def readings(self, which: Ints) -> Slots:
         """Return what is read of each needed variable, newest and stale, (2, M, n, Q).
 
         A value is given as the step along `Pool.counts` to which it leads; 0 is unknown.
@@ -282,7 +282,7 @@ class ArrayEpisodes:
         np.bitwise_and(np.maximum.reduce(dated, axis=1), self._undated, out=found[1])
         return found
 
-    def _expected(self, which: Ints, period: Ints, readings: Slots) -> Floats:
+    def expected_accuracy(self, which: Ints, period: Ints, readings: Slots) -> Floats:
         """Return the expected accuracy of one exam of each episode, (n,)."""
         script = self.script[which]
         right = self._right.take(script * self._periods + period, axis=0)

@@ -177,7 +177,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         resetting = np.count_nonzero(self._ended)
         if resetting:
             chosen = np.where(self._ended, 0, chosen)
-        self._apply(chosen)
+        self.apply(chosen)
         self._steps += 1
         if resetting:
             which = self._ended.nonzero()[0]
@@ -348,7 +348,11 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
     def _observation_space(self) -> spaces.Box:
         raise NotImplementedError
 
-    def _apply(self, actions: Ints) -> None:
+    def apply(self, actions: Ints) -> None:
+        """Carry out valid actions, (N,), on the banks and go to the next round, without rewards.
+
+        For looking ahead on a `fork()`; whoever plays calls `step`.
+        """
         raise NotImplementedError
 
     def _observe(self, over: Bools | None = None) -> Floats:

@@ -36,7 +36,8 @@ class AMemGymMemoryVectorEnv(NumberVectorEnv):
         self.feature_names = self.features.feature_names
         return spaces.Box(-LIMIT, LIMIT, (len(self.feature_names),), np.float32)
 
-    def _apply(self, actions: Ints) -> None:
+    def apply(self, actions: Ints) -> None:
+        """Carry out one operation an episode; see `NumberVectorEnv.apply`."""
         episodes = self.episodes
         near = episodes.ranking().near_position
         adding = actions == _ADD
@@ -75,7 +76,8 @@ class AMemGymSlotsVectorEnv(NumberVectorEnv):
         shape = (1 + self.settings.capacity, len(self.slot_names))
         return spaces.Box(-LIMIT, LIMIT, shape, np.float32)
 
-    def _apply(self, actions: Ints) -> None:
+    def apply(self, actions: Ints) -> None:
+        """Carry out one operation an episode; see `NumberVectorEnv.apply`."""
         episodes = self.episodes
         capacity = self.settings.capacity
         deletes, position = np.divmod(actions - 2, capacity)

@@ -1,7 +1,8 @@
 """How fast are the environments, and what do they hold? Ratios side by side, as Markdown.
 
 Swept: the number of environments, the mode, capacity, scenarios and rounds. Baselines: CartPole-v1
-in the same mode for the number environments, an environment that does nothing for `AMemGym-v0`.
+in the same mode for the number environments, an environment that does nothing for `AMemGym-v0`,
+DummyVecEnv of scalar environments for training.
 Only ratios can be compared between machines.
 
     python -m experiments.benchmark
@@ -16,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from amemgym_env.difficulty import named_difficulty
-from experiments import job, speed, speed_numbers
+from experiments import job, speed, speed_numbers, speed_training
 from experiments.run_folder import write
 from experiments.settings import Count, Settings, checked
 
@@ -27,6 +28,7 @@ class BenchmarkSettings(Settings):
     counts: Annotated[list[Count], Field(min_length=1)]
     difficulty: str
     text_steps: Count | None
+    training_rounds: Count | None
     memory: bool
     growth: bool
     capacities: list[Count]
@@ -42,6 +44,11 @@ def sections(settings: BenchmarkSettings) -> Iterable[str]:
         yield "### Random play in AMemGym-v0\n\n" + _text(settings)
     speeds = speed_numbers.measured(settings.difficulty, settings.counts)
     yield "### Steps a second\n\n" + speed_numbers.table(speeds)
+    if settings.training_rounds is not None:
+        trained = speed_training.training_speeds(rounds=settings.training_rounds)
+        yield "### PPO, 64 environments, batches of 1,024\n\n" + speed_training.training_table(
+            trained
+        )
     if settings.memory:
         yield "### Peak memory\n\n" + _memory(settings.counts)
     if settings.growth:

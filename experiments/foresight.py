@@ -52,15 +52,15 @@ def values(env: NumberVectorEnv, which: Ints, exams: int, discount: float) -> Va
     copy = env.fork(np.repeat(which, actions))
     table = coming_exams(env.pool)
     coming = np.repeat(table[env.episodes.script[which], env.episodes.turn[which] + 1], actions)
-    copy._apply(np.tile(np.arange(actions), len(which)))
+    copy.apply(np.tile(np.arange(actions), len(which)))
     everyone = copy.episodes.columns
-    readings = copy.episodes._read(everyone)
+    readings = copy.episodes.readings(everyone)
     last = table[copy.episodes.script, -1]
     total = np.zeros(len(everyone))
     for number in range(exams):
         period = coming + number
         there = period <= last
-        scored = copy.episodes._expected(everyone, np.minimum(period, last), readings)
+        scored = copy.episodes.expected_accuracy(everyone, np.minimum(period, last), readings)
         total += np.where(there, discount**number * scored, 0.0)
     worth = total.reshape(-1, actions)
     found: Values = (worth - worth[:, :1]).astype(np.float32)

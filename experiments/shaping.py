@@ -58,8 +58,8 @@ class Shaping:
     def _update(self, which: Ints) -> None:
         if which.size:
             episodes = self._env.episodes
-            self._potential[which] = episodes._expected(
-                which, self._coming[which], episodes._read(which)
+            self._potential[which] = episodes.expected_accuracy(
+                which, self._coming[which], episodes.readings(which)
             )
 
     def _coming_exam(self) -> Ints:

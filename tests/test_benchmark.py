@@ -11,10 +11,10 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from amemgym_env.errors import ConfigError
-from experiments import benchmark, speed_numbers
+from experiments import benchmark, speed_numbers, speed_training
 from experiments.settings import CONF, checked
 
-TINY = ("counts=[2]", "text_steps=50", "memory=false", "growth=false")
+TINY = ("counts=[2]", "text_steps=50", "training_rounds=null", "memory=false", "growth=false")
 
 
 def composed(*words: str) -> dict[str, Any]:
@@ -68,3 +68,16 @@ def test_memory_is_measured_in_a_process_of_its_own(monkeypatch: pytest.MonkeyPa
 def test_a_wrong_setting_is_one_error(words: tuple[str, ...], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         benchmark.main(composed(*TINY, *words))
+
+
+def test_training_speeds_stand_side_by_side() -> None:
+    pool = speed_numbers.train_pool(2, 2)
+    speeds = speed_training.training_speeds(num_envs=16, rounds=1024, turns=1, pool=pool)
+    assert [speed.name for speed in speeds] == ["DummyVecEnv", "native batch"]
+    for speed in speeds:
+        assert speed.environment > 0
+        assert speed.learning > 0
+        assert speed.environment + speed.deciding + speed.learning == pytest.approx(1.0)
+    table = speed_training.training_table(speeds)
+    ratio = speeds[1].rounds_a_second / speeds[0].rounds_a_second
+    assert f"| {ratio:.2f} |" in table.splitlines()[-1]

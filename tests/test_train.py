@@ -174,7 +174,7 @@ def test_shaping_pays_the_change_of_the_coming_exams_accuracy(bench: Bench) -> N
 def _potentials(env: Any, everyone: Any) -> Any:
     episodes = env.episodes
     coming = coming_exams(env.pool)[episodes.script, episodes.turn + 1]
-    return episodes._expected(everyone, coming, episodes._read(everyone))
+    return episodes.expected_accuracy(everyone, coming, episodes.readings(everyone))
 
 
 def test_foresight_is_what_the_next_exam_pays_when_nothing_else_is_written(bench: Bench) -> None:
