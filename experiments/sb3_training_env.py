@@ -86,4 +86,5 @@ class Watch(BaseCallback):
         if self.num_timesteps >= self._next_look:
             self._next_look += settings.evaluate_every
             self._learner.look()
+            self.logger.record("validation/accuracy", self._learner.curve.scores[-1].mean)
         return True

@@ -48,7 +48,8 @@ _SLOW = frozenset({PLANNING})
 
 def run(settings: TrainSettings) -> dict[str, Any]:
     """Train what settings describe, write the run's folder, and return the results."""
-    absent = [name for name in ("torch", "stable_baselines3", "sb3_contrib") if not find_spec(name)]
+    needed = ("torch", "stable_baselines3", "sb3_contrib", *["tensorboard"] * settings.tensorboard)
+    absent = [name for name in needed if not find_spec(name)]
     if absent:
         raise ConfigError(
             f"training needs {', '.join(absent)}, found none; install the extra: "

@@ -201,6 +201,31 @@ def _next_exam(env: Any, action: Any) -> Any:
     return paid
 
 
+def test_tensorboard_gets_the_curves_when_asked() -> None:
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    ).EventAccumulator
+    train.run(settings("tensorboard=true", "hand_candidates=10", "out=logged", *SMALL))
+    logs = list(Path("logged/seed-0/tensorboard").rglob("events*"))
+    assert len(logs) == 1
+    read = accumulator(str(logs[0])).Reload()
+    names = read.Tags()["scalars"]
+    assert {"validation/accuracy", "train/loss"} <= set(names)
+    assert all(np.isfinite(event.value) for name in names for event in read.Scalars(name))
+
+
+def test_tensorboard_that_is_not_installed_is_said_before_anything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = train.find_spec
+    monkeypatch.setattr(
+        train, "find_spec", lambda name: None if name == "tensorboard" else there(name)
+    )
+    with pytest.raises(ConfigError, match="tensorboard"):
+        train.run(settings("tensorboard=true", "out=logged"))
+    assert not Path("logged").exists()
+
+
 @pytest.mark.evidence
 def test_a_policy_beats_the_best_hand_rule_on_unseen_scenarios() -> None:
     found = train.run(settings("seeds=5", "out=evidence", quick=()))
