@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amemgym_env.errors import ConfigError
+from amemgym_env.errors import ConfigError, near
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +43,8 @@ def named_difficulty(difficulty: str | Difficulty) -> Difficulty:
     if isinstance(difficulty, Difficulty):
         return difficulty
     if difficulty not in DIFFICULTIES:
-        raise ConfigError(f"difficulty: expected one of {list(DIFFICULTIES)}, found {difficulty!r}")
+        raise ConfigError(
+            f"difficulty: expected one of {', '.join(DIFFICULTIES)}, found {difficulty!r}"
+            f"{near(difficulty, DIFFICULTIES)}"
+        )
     return DIFFICULTIES[difficulty]

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
-from amemgym_env.errors import ConfigError, ScenarioError
+from amemgym_env.errors import ConfigError, ScenarioError, near
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.rules import problems
 from amemgym_env.scenario import Scenario
@@ -74,5 +74,6 @@ def one_of(name: str, given: T, allowed: Sequence[T]) -> T:
         ConfigError: it is not.
     """
     if given not in allowed:
-        raise ConfigError(f"{name}: expected one of {list(allowed)}, found {given!r}")
+        alike = near(given, [word for word in allowed if isinstance(word, str)])
+        raise ConfigError(f"{name}: expected one of {list(allowed)}, found {given!r}{alike}")
     return given

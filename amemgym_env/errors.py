@@ -21,10 +21,18 @@ A message says what was expected, what was found, where, and what to do.
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Literal
 
 Cause = Literal["no_answer", "unreadable", "empty", "filtered", "context_exceeded"]
 """Why a cell scored 0 although no choice was read; the names stand in `results.json`."""
+
+
+def near(word: object, known: Iterable[str]) -> str:
+    """Return a question after the names that a wrong word is like, for the end of a message."""
+    alike = difflib.get_close_matches(str(word), list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(alike)}?" if alike else ""
 
 
 class AMemGymError(Exception):

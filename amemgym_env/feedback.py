@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from amemgym_env.errors import ConfigError
+from amemgym_env.errors import ConfigError, near
 from amemgym_env.script import Script
 from amemgym_env.turn import NO_ANSWER
 
@@ -40,7 +40,7 @@ def switches(name: str) -> frozenset[Switch]:
     if not set(parts) <= set(SWITCHES):
         raise ConfigError(
             f"feedback: expected one of {', '.join(NAMED)}, or some of {', '.join(SWITCHES)} "
-            f"joined by '+', found {name!r}"
+            f"joined by '+', found {name!r}{near(name, NAMED)}"
         )
     return frozenset(switch for switch in SWITCHES if switch in parts)
 

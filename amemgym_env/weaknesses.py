@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from amemgym_env.errors import ConfigError
+from amemgym_env.errors import ConfigError, near
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +84,8 @@ def named_profile(profile: str | Weaknesses) -> Weaknesses:
     if isinstance(profile, Weaknesses):
         return profile
     if profile not in PROFILES:
-        raise ConfigError(f"backend.profile: expected one of {list(PROFILES)}, found {profile!r}")
+        raise ConfigError(
+            f"backend.profile: expected one of {', '.join(PROFILES)}, found {profile!r}"
+            f"{near(profile, PROFILES)}"
+        )
     return PROFILES[profile]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from amemgym_env.errors import ConfigError
+from amemgym_env.errors import ConfigError, near
 from amemgym_env.generation.making import Manner
 from amemgym_env.generation.settings import SHAPES
 from amemgym_env.generation.settings import Settings as Shape
@@ -65,7 +65,10 @@ class GenerateSettings(Settings):
             ConfigError: no such shape, or settings that no scenario can meet.
         """
         if self.shape not in SHAPES:
-            raise ConfigError(f"shape: expected one of {', '.join(SHAPES)}, found {self.shape!r}")
+            raise ConfigError(
+                f"shape: expected one of {', '.join(SHAPES)}, found {self.shape!r}"
+                f"{near(self.shape, SHAPES)}"
+            )
         given = {name: getattr(self, name) for name in SHAPE_KEYS}
         return replace(SHAPES[self.shape], **{k: v for k, v in given.items() if v is not None})
 

@@ -28,7 +28,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from amemgym_env.errors import ConfigError, InputError
+from amemgym_env.errors import ConfigError, InputError, near
 from experiments import sweep
 from experiments.settings import CONF
 
@@ -233,9 +233,9 @@ def _check(name: str, arguments: list[str], groups: tuple[str, ...]) -> list[Ove
             continue
         if any(key.startswith(f"{group}.") for group in groups) and _in_any_choice(key):
             continue
-        near = difflib.get_close_matches(key, sorted({*known, *groups}), n=3, cutoff=0.5)
+        alike = difflib.get_close_matches(key, sorted({*known, *groups}), n=3, cutoff=0.5)
         raise ConfigError(
-            f"{key}: unknown setting; nearest: {', '.join(near) or 'none'}; "
+            f"{key}: unknown setting; nearest: {', '.join(alike) or 'none'}; "
             f"all: {', '.join(part for part in known if '.' not in part)}"
         )
     return overrides
@@ -270,11 +270,11 @@ def _check_choice(group: str, choice: str) -> None:
         node = {"name": "own", "path": choice}
         ConfigStore.instance().store(group=group, name=choice, node=node)
         return
-    near = difflib.get_close_matches(choice, available, n=1)
+    module, dot, name = choice.rpartition(".")
     own = " or package.module:Class" if group == "agent" else ""
+    meant = f"; did you mean {module}:{name}?" if own and dot else near(choice, available)
     raise ConfigError(
-        f"{group}: expected one of {', '.join(available)}{own}, found {choice!r}"
-        + (f"; did you mean {near[0]!r}?" if near else "")
+        f"{group}: expected one of {', '.join(available)}{own}, found {choice!r}{meant}"
     )
 
 
@@ -287,8 +287,8 @@ def _in_any_choice(key: str) -> bool:
     found = {name for content in loaded for name in _keys(content)}
     if rest in found:
         return True
-    near = difflib.get_close_matches(rest, sorted(found), n=3, cutoff=0.4)
-    names = ", ".join(f"{group}.{part}" for part in near)
+    alike = difflib.get_close_matches(rest, sorted(found), n=3, cutoff=0.4)
+    names = ", ".join(f"{group}.{part}" for part in alike)
     raise ConfigError(f"{key}: unknown setting; nearest: {names or 'none'}")
 
 

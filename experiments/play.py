@@ -77,7 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--scenarios", default="tiny", help="a set's name or a path")
     parser.add_argument("--scenario", help="id of the scenario; default: the set's first")
-    parser.add_argument("--difficulty", default="none", choices=list(DIFFICULTIES))
+    parser.add_argument("--difficulty", default="none", help=", ".join(DIFFICULTIES))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--capacity", type=int, help="entries that the memory holds")
     parser.add_argument("--top-k", type=int, help="entries that are shown for a message")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from experiments.settings import Count, Settings
+from experiments.settings import Count, DifficultyName, Settings
 
 
 class SearchSettings(Settings):
@@ -22,7 +22,7 @@ class SearchSettings(Settings):
     trials: Count
     finalists: Count
     prune: bool
-    difficulty: str
+    difficulty: DifficultyName
     restarts: Count
     candidates: Annotated[int, Field(ge=20)]
     seed: int

@@ -5,13 +5,16 @@ Nothing below this folder sees Hydra or OmegaConf.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from amemgym_env.errors import ConfigError
-from amemgym_env.weaknesses import DEFAULT_PROFILE
+from amemgym_env.difficulty import DIFFICULTIES
+from amemgym_env.errors import ConfigError, near
+from amemgym_env.weaknesses import DEFAULT_PROFILE, PROFILES
 from experiments.memory_search import (
     EmbeddingSettings,
     HashedSettings,
@@ -26,7 +29,23 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def one_of(names: Collection[str]) -> AfterValidator:
+    """Return a check for names that are kept elsewhere, with the message of a wrong Literal."""
+
+    def check(given: str) -> str:
+        if given not in names:
+            raise ValueError(_expected(names))
+        return given
+
+    return AfterValidator(check)
+
+
+def _expected(names: Collection[str]) -> str:
+    return f"expected one of {', '.join(names)}"
+
+
 Count = Annotated[int, Field(ge=1)]
+DifficultyName = Annotated[str, one_of(DIFFICULTIES)]
 
 
 class NativeAgent(Settings):
@@ -78,7 +97,7 @@ class SimulatedBackend(Settings):
     """`backend=simulated`."""
 
     name: Literal["simulated"]
-    profile: str = DEFAULT_PROFILE
+    profile: Annotated[str, one_of(PROFILES)] = DEFAULT_PROFILE
 
 
 class LitellmBackend(Settings):
@@ -134,7 +153,7 @@ class EvaluateSettings(Settings):
 
     scenarios: str
     limit: Count | None
-    difficulty: str
+    difficulty: DifficultyName
     seed: int
     rounds_initial: Count
     rounds_update: Count
@@ -182,10 +201,20 @@ def checked(model: type[T], composed: dict[str, Any]) -> T:
         return model.model_validate(composed)
     except ValidationError as error:
         lines = [
-            f"  - {_key(line['loc'])}: {line['msg']}, found {line['input']!r:.80}"
+            f"  - {_key(line['loc'])}: {_said(line['msg'], line['input'])}"
             for line in error.errors()
         ]
         raise ConfigError("settings are wrong; nothing was played\n" + "\n".join(lines)) from error
+
+
+def _said(message: str, given: object) -> str:
+    """Return what is wrong with a value; where names are expected, also which one was meant."""
+    message = message.removeprefix("Value error, ")
+    if message.startswith("Input should be '"):
+        message = _expected(re.findall(r"'(.*?)'", message))
+    names = message.removeprefix("expected one of ")
+    alike = "" if names == message else near(given, names.split(", "))
+    return f"{message}, found {given!r:.80}{alike}"
 
 
 def _key(loc: tuple[int | str, ...]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from experiments.settings import Count, Settings
+from experiments.settings import Count, DifficultyName, Settings
 
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -67,7 +67,7 @@ class TrainSettings(Settings):
     validation: str
     test: str | None
     v1: str | None
-    difficulty: str
+    difficulty: DifficultyName
     question_blind: bool
     steps: Count
     seeds: Count

@@ -12,8 +12,15 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+from pydantic import BaseModel
 
+from amemgym_env.errors import ConfigError
+from experiments import job as job_maker
+from experiments.evolve_settings import EvolveSettings
+from experiments.generate_settings import GenerateSettings
+from experiments.search_settings import SearchSettings
 from experiments.settings import CONF, EvaluateSettings, checked
+from experiments.train_settings import TrainSettings
 
 ROOT = Path(__file__).parents[1]
 
@@ -87,9 +94,17 @@ def test_anyones_own_agent_is_played(tmp_path: Path) -> None:
         (["scenarios=latin.json"], "expected UTF-8 text, found byte 0xe9"),
         (["scenarios=broken.json"], "expected JSON"),
         (["scenarios=bad_field.json"], "scenario 2 ('tiny-"),
-        (["difficulty=hrad"], "expected one of ['none', 'easy', 'default', 'hard']"),
+        (["agent=aww"], "found 'aww'; did you mean awi or awe?"),
+        (["agent=my_agent.Notebook"], "did you mean my_agent:Notebook?"),
+        (
+            ["difficulty=harder"],
+            "difficulty: expected one of none, easy, default, hard, found 'harder'; "
+            "did you mean hard?",
+        ),
+        (["mode=offpolicy"], "found 'offpolicy'; did you mean off_policy"),
+        (["scenarios=bsae"], "did you mean base?"),
         (["seed=abc"], "seed: Input should be a valid integer, found 'abc'"),
-        (["backend.profile=perfect"], "backend.profile"),
+        (["backend.profile=calibratd"], "found 'calibratd'; did you mean calibrated?"),
         (["agent=native,awe"], "add -m"),
         (["out=foreign"], "found neither"),
     ],
@@ -115,6 +130,30 @@ def test_b04_01_a_mistake_gets_one_error_before_anything_is_played(
     assert done.stderr.count("error:") == 1
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "word", "meant"),
+    [
+        ("evaluate", EvaluateSettings, "difficulty=eassy", "easy"),
+        ("train", TrainSettings, "difficulty=harder", "hard"),
+        ("train", TrainSettings, "warm_start=forsight", "foresight"),
+        ("train", TrainSettings, "env=slot", "slots"),
+        ("search", SearchSettings, "method=rule", "rules"),
+        ("search", SearchSettings, "difficulty=harder", "hard"),
+        ("evolve", EvolveSettings, "guard=heldout", "held_out"),
+        ("generate", GenerateSettings, "split=tests", "test"),
+    ],
+)
+def test_a_wrong_name_is_told_the_right_one(
+    name: str, model: type[BaseModel], word: str, meant: str
+) -> None:
+    key, _, given = word.partition("=")
+    with pytest.raises(ConfigError) as caught:
+        checked(model, job_maker.compose(name, [word]))
+    said = str(caught.value)
+    assert f"- {key}: expected one of " in said
+    assert f"found '{given}'; did you mean {meant}?" in said
 
 
 def choices(group: str) -> list[str]:

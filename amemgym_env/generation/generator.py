@@ -15,7 +15,7 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from amemgym_env.errors import ConfigError
+from amemgym_env.errors import ConfigError, near
 from amemgym_env.generation.draws import Draws
 from amemgym_env.generation.life import Life
 from amemgym_env.generation.personas import Persona, personas
@@ -34,7 +34,9 @@ class Generator:
 
     def __init__(self, split: Split, seed: int = 0, settings: Settings = BASE) -> None:
         if split not in SPLITS:
-            raise ConfigError(f"split: expected one of {', '.join(SPLITS)}, found {split!r}")
+            raise ConfigError(
+                f"split: expected one of {', '.join(SPLITS)}, found {split!r}{near(split, SPLITS)}"
+            )
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise ConfigError(f"seed: expected an integer of at least 0, found {seed!r}")
         self.split = split

@@ -14,17 +14,16 @@ whatever comes from `test` topics is for tests: see `is_test`.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from itertools import islice
 from pathlib import Path
 
 from amemgym_env import scenario_files
-from amemgym_env.errors import ConfigError
+from amemgym_env.errors import ConfigError, near
 from amemgym_env.generation.generator import Generator
 from amemgym_env.generation.settings import SHAPES
 from amemgym_env.scenario import Scenario
@@ -135,7 +134,7 @@ def _parsed(name: str, head: str, parts: list[str]) -> Recipe:
     split = next((split for split in SPLITS if split == head), None)
     if split is None:
         raise ConfigError(
-            f"scenarios: {form}; found split {head!r} in {name!r}{_near(head, SPLITS)}"
+            f"scenarios: {form}; found split {head!r} in {name!r}{near(head, SPLITS)}"
         )
     if len(parts) > 3:
         raise ConfigError(f"scenarios: {form}; found {len(parts) + 1} parts in {name!r}")
@@ -147,7 +146,7 @@ def _parsed(name: str, head: str, parts: list[str]) -> Recipe:
     shape = parts[2] if len(parts) == 3 else "base"
     if shape not in SHAPES:
         raise ConfigError(
-            f"scenarios: {form}; found shape {shape!r} in {name!r}{_near(shape, SHAPES)}"
+            f"scenarios: {form}; found shape {shape!r} in {name!r}{near(shape, SHAPES)}"
         )
     return Recipe(split, numbers[0], numbers[1] if len(numbers) > 1 else 0, shape)
 
@@ -162,10 +161,5 @@ def _check_path(name: str) -> None:
         raise ConfigError(f"scenarios: expected a file, found nothing at {name!r}; check the path")
     raise ConfigError(
         f"scenarios: expected one of {', '.join(NAMES)}, a generator such as train:500:7, or the "
-        f"path of a .json or .jsonl file, found {name!r}{_near(name, NAMES)}"
+        f"path of a .json or .jsonl file, found {name!r}{near(name, NAMES)}"
     )
-
-
-def _near(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
