@@ -21,10 +21,12 @@ from amemgym_env import neutral
 from amemgym_env.balance import order
 from amemgym_env.clock import instant, iso
 from amemgym_env.difficulty import Difficulty, named_difficulty
+from amemgym_env.distractors import Distractors
 from amemgym_env.errors import ConfigError
+from amemgym_env.form_weights import form_weights
 from amemgym_env.randomness import below, digest, permutation, uniform
 from amemgym_env.scenario import Scenario, Session
-from amemgym_env.topics import form_weights, split_of, topic
+from amemgym_env.topics import Topic, split_of, topic
 
 Exposures = tuple[tuple[str, str], ...]
 """(variable, value) pairs that an utterance gives away."""
@@ -186,17 +188,16 @@ class _Builder:
             for variable in question.variables
         }
         splits = dict.fromkeys(split_of(found.id) for found in self.topics.values())
-        self.weights = {k: w for split in splits for k, w in form_weights(split).items()}
-        self._distracting: dict[str, str] = {}
-        """The variable about whose topic a library distractor speaks."""
-        wanted = difficulty.distractor_sessions > 0
-        self.distractors = self._distractor_texts(others) if wanted else []
-        if wanted and not self.distractors:
-            raise ConfigError(
-                f"difficulty {difficulty.name!r} needs distractors, and scenario {scenario.id!r} "
-                "has no topic library: give a set of at least two scenarios"
-            )
-        self._used_distractors = 0
+        self._weights = {
+            initial: {k: w for split in splits for k, w in form_weights(split, initial).items()}
+            for initial in (True, False)
+        }
+        """Weights of the texts of period 0, and of those of later periods."""
+        self._distractors = (
+            Distractors(scenario, seed, self.topics.values(), self._weights, others)
+            if difficulty.distractor_sessions
+            else None
+        )
 
     def periods(self) -> list[list[Conversation]]:
         """Return the conversations of every period, ids not yet numbered."""
@@ -215,12 +216,12 @@ class _Builder:
         place = (period, index)
         exposing = (session.query, tuple(session.exposed_states.items()))
         named = next(iter(session.exposed_states), None)
-        turns = list(self._follow_ups(named, rounds - 1, place))
+        found = None if named is None else self.topics.get(named)
+        turns = list(self._follow_ups(found, rounds - 1, place))
         can_be_late = rounds > 1 and exposing[1]
         if can_be_late and self._uniform("late", *place) < self.difficulty.late:
-            found = None if named is None else self.topics.get(named)
             openers = neutral.OPENERS if found is None else found.openers
-            opener = self._shuffled(openers, "opener", *place)[0]
+            opener = self._shuffled(openers, period, "opener", *place)[0]
             turns[self._below(rounds - 1, "late round", *place)] = Utterance(
                 0, exposing[0], Kind.LATE, exposing[1]
             )
@@ -230,13 +231,12 @@ class _Builder:
         return Conversation(iso(session.session_time), tuple(turns), index)
 
     def _follow_ups(
-        self, variable: str | None, count: int, place: tuple[int, int]
+        self, about: Topic | None, count: int, place: tuple[int, int]
     ) -> Iterator[Utterance]:
         if count == 0:
             return
-        found = None if variable is None else self.topics.get(variable)
-        texts = neutral.FOLLOW_UPS if found is None else found.follow_ups
-        shuffled = self._shuffled(texts, "follow-ups", *place)
+        texts = neutral.FOLLOW_UPS if about is None else about.follow_ups
+        shuffled = self._shuffled(texts, place[0], "follow-ups", *place)
         for number in range(count):
             yield Utterance(0, shuffled[number % len(shuffled)], Kind.FOLLOW_UP)
 
@@ -244,6 +244,8 @@ class _Builder:
         self, period: int, conversations: list[Conversation], rounds: int
     ) -> list[Conversation]:
         """Insert the distractor sessions, each as likely before any session as after the last."""
+        if self._distractors is None:
+            return conversations
         bounds = self._moments(period, conversations)
         drawn = []
         for number in range(self.difficulty.distractor_sessions):
@@ -252,12 +254,11 @@ class _Builder:
             fraction = 0.05 + 0.9 * self._uniform("distractor time", period, number)
             seconds = int((end - start).total_seconds() * fraction)
             moment = start + timedelta(seconds=seconds)
-            text = self.distractors[self._used_distractors % len(self.distractors)]
-            self._used_distractors += 1
+            text, about = self._distractors.next(period)
             place = (period, -number - 1)
             turns = (
                 Utterance(0, text, Kind.DISTRACTOR),
-                *self._follow_ups(self._distracting.get(text), rounds - 1, place),
+                *self._follow_ups(about, rounds - 1, place),
             )
             drawn.append(Conversation(moment.isoformat().removesuffix("+00:00"), turns, None))
         return sorted([*conversations, *drawn], key=lambda conversation: instant(conversation.time))
@@ -316,51 +317,15 @@ class _Builder:
             exposures = ((variable, value),)
             texts = self.topics[variable].variables[variable][value].exposures
             texts = tuple(text for text in texts if text != said.query) or texts
-            text = self._shuffled(texts, "re-mention text", period, number)[0]
+            text = self._shuffled(texts, period, "re-mention text", period, number)[0]
             return Utterance(0, text, Kind.RE_MENTION, exposures)
         lead = neutral.RE_MENTIONS[self._below(len(neutral.RE_MENTIONS), "lead", period, number)]
         return Utterance(0, f"{lead} {said.query}", Kind.RE_MENTION, exposures)
 
-    def _distractor_texts(self, others: Sequence[Scenario]) -> list[str]:
-        """Return distractors in the order in which they are used."""
-        if self.topics:
-            return self._library_distractors()
-        own = {session.query for period in self.scenario.periods for session in period.sessions}
-        foreign = {
-            session.query
-            for other in others
-            if other.id != self.scenario.id
-            for period in other.periods
-            for session in period.sessions
-        }
-        # Sorted, so that a script does not depend on the order of the set.
-        return self._shuffled(sorted(foreign - own), "distractors")
-
-    def _library_distractors(self) -> list[str]:
-        """Return the topics' distractors: a text of each topic in turn, the topics in drawn order.
-
-        `form_weights` are made for texts that are drawn so, topic first.
-        """
-        rows = []
-        for found in dict.fromkeys(self.topics.values()):
-            texts = {
-                text: variable
-                for variable, values in found.variables.items()
-                for material in values.values()
-                for listed in material.distractors.values()
-                for text in listed
-            }
-            self._distracting |= texts
-            rows.append(self._shuffled(list(texts), "distractors", found.id))
-        ordered = []
-        for turn in range(max(len(row) for row in rows)):
-            drawn = permutation(len(rows), "script", self.scenario.id, self.seed, "topics", turn)
-            ordered += [rows[row][turn] for row in drawn if turn < len(rows[row])]
-        return ordered
-
-    def _shuffled(self, texts: Sequence[str], *key: str | int) -> list[str]:
-        """Order texts by draws in which their form tells nothing (`balance`)."""
-        return order(texts, self.weights, "script", self.scenario.id, self.seed, *key)
+    def _shuffled(self, texts: Sequence[str], period: int, *key: str | int) -> list[str]:
+        """Order texts by draws in which their form tells nothing in a period (`balance`)."""
+        weight = self._weights[period == 0]
+        return order(texts, weight, "script", self.scenario.id, self.seed, *key)
 
     def _uniform(self, *key: str | int) -> float:
         return uniform("script", self.scenario.id, self.seed, *key)

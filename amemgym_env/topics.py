@@ -17,7 +17,6 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from amemgym_env.balance import weights
 from amemgym_env.errors import ConfigError, InputError
 
 LIBRARY_NAME = "everyday"
@@ -29,10 +28,6 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 
 DistractorKind = Literal["other_person", "hypothetical", "fell_through", "old_habit"]
 DISTRACTOR_KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
-
-_JOINT_SHARES = {"opener": 0.2, "follow_up": 0.4, "distractor": 0.5}
-"""How many of the exposing sessions beside which such a text is met give away two values at once:
-later ones seldom do, but those of period 0 mostly, where of these kinds only distractors stand."""
 
 Need = Literal["children", "garden", "car", "pet", "job", "study", "retired", "partner"]
 
@@ -131,41 +126,6 @@ def split_of(topic_id: str) -> Split:
     """
     _known(topic_id)
     return _splits()[topic_id]
-
-
-@cache
-def form_weights(split: Split) -> dict[str, float]:
-    """Return the weights to draw the neutral texts of a split by, so that form tells nothing.
-
-    Distractors, openers and follow-ups are each weighed against the exposures (see `balance`) of a
-    topic's first two variables.
-    """
-    single: list[str] = []
-    joint: list[str] = []
-    masses: dict[str, float] = {}
-    shares: list[float] = []
-    pools: dict[str, list[list[str]]] = {"opener": [], "follow_up": [], "distractor": []}
-    for found in topics(split):
-        # What suits everybody is met about twice as often as what asks for a garden or a car.
-        shares.append(1.0 if found.fits == Fits() else 0.5)
-        values = [value for named in list(found.variables.values())[:2] for value in named.values()]
-        exposing = {
-            "single": [text for value in values for text in value.exposures],
-            "joint": [text for text, kind in utterances(found) if kind == "joint"],
-        }
-        for texts in exposing.values():
-            masses.update((text, shares[-1] / len(texts)) for text in texts)
-        single += exposing["single"]
-        joint += exposing["joint"]
-        pools["opener"].append(list(found.openers))
-        pools["follow_up"].append(list(found.follow_ups))
-        pools["distractor"].append([t for t, kind in utterances(found) if kind in DISTRACTOR_KINDS])
-    drawn: dict[str, float] = {}
-    for kind, pool in pools.items():
-        share = _JOINT_SHARES[kind]
-        met = [masses[t] * (1 - share) for t in single] + [masses[t] * share for t in joint]
-        drawn |= weights(pool, shares, single + joint, met)
-    return drawn
 
 
 @cache

@@ -16,14 +16,15 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
     frozenset(row.split())
     for row in (
         "errors version clock randomness draws balance difficulty",
-        "scenario turn prompt embedding topics neutral wording rules scenario_files",
+        "scenario turn prompt embedding topics neutral wording rules scenario_files "
+        "form_weights distractors",
         "memory script scoring statistics features reader operations replies",
         "episode prompts memory_prompts judge_prompts evolution_prompts stores tables expectation "
         "schedule info generation_steps generation_questions generation_course generation_texts "
         "generation_prompts rating_prompts",
         "accounts calls redaction provider_errors model_replies model_parameters "
         "budget call_cache loop_thread estimate "
-        "backend litellm_backend litellm_embedding simulated recognition weaknesses "
+        "backend litellm_library litellm_senders litellm_backend litellm_embedding simulated recognition weaknesses "
         "transcript actions pool "
         "chroma_store floors journal attention simulated_policy feedback",
         "env env_settings observations user spaces generation number_env number_settings "

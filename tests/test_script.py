@@ -136,7 +136,7 @@ def test_what_is_shown_as_right_is_the_stored_right_choice(tiny: list[Scenario])
         ({"difficulty": "brutal"}, "expected one of .*'brutal'"),
         ({"rounds_initial": 0}, "rounds_initial: expected at least 1"),
         ({"rounds_update": -1}, "rounds_update: expected at least 1"),
-        ({"difficulty": "default"}, "needs distractors"),
+        ({"difficulty": "default"}, "at least two scenarios, or difficulty=none"),
     ],
     ids=["difficulty", "initial", "update", "nothing to distract with"],
 )

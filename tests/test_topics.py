@@ -14,6 +14,7 @@ import pytest
 from amemgym_env import balance, topics
 from amemgym_env.embedding import terms
 from amemgym_env.errors import ConfigError, InputError
+from amemgym_env.form_weights import form_weights
 
 ALL = [topic for split in topics.SPLITS for topic in topics.topics(split)]
 
@@ -240,6 +241,21 @@ def test_weights_make_forms_alike() -> None:
 
 
 def test_neutral_texts_of_a_split_have_weights() -> None:
-    found = topics.form_weights("validation")
     topic = topics.topics("validation")[0]
-    assert all(text in found for text in (*topic.openers, *topic.follow_ups))
+    for initial in (True, False):
+        found = form_weights("validation", initial)
+        assert all(text in found for text in (*topic.openers, *topic.follow_ups))
+
+
+def test_distractors_of_period_0_have_weights_of_their_own() -> None:
+    initial, later = form_weights("train", True), form_weights("train", False)
+    assert initial.keys() == later.keys()
+    # Two values told at once are told with fewer questions and commas than one.
+    for mark in ("?", ","):
+        kinds = [(t, k) for topic in topics.topics("train") for t, k in topics.utterances(topic)]
+        texts = [text for text, kind in kinds if kind in topics.DISTRACTOR_KINDS]
+        means = [
+            np.average([mark in text for text in texts], weights=[found[text] for text in texts])
+            for found in (initial, later)
+        ]
+        assert means[0] < means[1]
