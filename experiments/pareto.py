@@ -32,11 +32,11 @@ def cost(document: Mapping[str, Any]) -> Cost:
     """Return the cost of one user from the contents of a results.json."""
     users = max(1, len(document["scenarios"]))
     parts = [document["usage"][role] for role in PAID if role in document["usage"]]
-    tokens = sum(part["prompt_tokens"] + part["completion_tokens"] for part in parts)
+    tokens = sum(part.get(kind, 0) for part in parts for kind in LIST_PRICE)
     if document["simulated"]:
-        usd = sum(part[kind] * price for part in parts for kind, price in LIST_PRICE.items()) / 1e6
-        return Cost(tokens / users, usd / users, True)
-    paid = [part["usd"] for part in parts]
+        usd = sum(part.get(kind, 0) * price for part in parts for kind, price in LIST_PRICE.items())
+        return Cost(tokens / users, usd / 1e6 / users, True)
+    paid = [part.get("usd") for part in parts]
     return Cost(tokens / users, None if None in paid else sum(paid) / users, False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,17 +44,11 @@ class RunFolder:
             raise RunError(
                 f"out={out}: expected a new folder, as resume=false says, found a run in it"
             )
-        differing = sorted(
-            key for key in {*known, *identity} if known.get(key) != identity.get(key)
-        )
-        if differing:
-            lines = [
-                f"  - {key}: the folder has {known.get(key)!r}, found {identity.get(key)!r}"
-                for key in differing
-            ]
+        unlike = _unlike(identity, known)
+        if unlike:
             raise RunError(
-                f"out={out}: expected a new folder or this run's own, found another run's results; "
-                "choose another out=, or its settings\n" + "\n".join(lines)
+                f"out={out}: expected a new folder or this run's own, found another run's results "
+                f"({unlike}); choose another out=, or the settings of {folder.path / 'config.yaml'}"
             )
         return folder
 
@@ -92,13 +86,45 @@ class RunFolder:
         try:
             known = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
+            found = "a sweep's" if (self.path / "sweep.json").exists() else f"neither ({error})"
             raise RunError(
-                f"out={self.path}: expected an empty folder or a run of this project, found "
-                f"neither ({error}); choose another out="
+                f"out={self.path}: expected an empty folder or a single run's, found {found}; "
+                "choose another out="
             ) from error
         if not isinstance(known, dict):
             raise RunError(f"{file}: expected settings, found {type(known).__name__}")
         return known
+
+
+def _unlike(asked: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """Return the first setting in which two runs differ, and how many more do; "" if none."""
+    one, other = dict(_leaves(asked)), dict(_leaves(known))
+    unlike = [key for key in {**one, **other} if one.get(key, _ABSENT) != other.get(key, _ABSENT)]
+    if not unlike:
+        return ""
+    first, more = unlike[0], len(unlike) - 1
+    there, here = (f"{found.get(first, _ABSENT)!r:.50}" for found in (other, one))
+    rest = f", and {more} more setting{'s' if more > 1 else ''}" if more else ""
+    return f"{first}: {there} there, {here} here{rest}"
+
+
+class _Absent:
+    """A setting that one of two runs does not have."""
+
+    def __repr__(self) -> str:
+        return "unset"
+
+
+_ABSENT = _Absent()
+
+
+def _leaves(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield settings by their keys as they are typed, in their order."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def calls_of(run: str) -> Callable[[Scenario], list[Event]]:

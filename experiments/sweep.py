@@ -62,8 +62,9 @@ def begin(out: str | None, job: str, jobs: Sequence[Sequence[str]]) -> Path:
         try:
             number += int(json.loads((path / "sweep.json").read_text(encoding="utf-8"))["sweep"])
         except (OSError, ValueError, KeyError, TypeError) as error:
+            found = "a single run's" if (path / "config.yaml").exists() else "neither"
             raise RunError(
-                f"out={path}: expected an empty folder or a sweep's own, found neither; choose "
+                f"out={path}: expected an empty folder or a sweep's own, found {found}; choose "
                 "another out="
             ) from error
     listed = [list(words) for words in jobs]
@@ -157,8 +158,8 @@ def finish(path: Path) -> int:
             job |= {
                 "memory_score": document["memory_score"],
                 "overall": document["overall"],
-                "tokens": spent.tokens,
-                "usd": spent.usd,
+                "tokens_per_user": spent.tokens,
+                "usd_per_user": spent.usd,
                 "usd_estimated": spent.estimated,
             }
             rows.append(_row(number, name, document, spent))
@@ -212,7 +213,8 @@ def _row(number: int, name: str, document: Document, spent: Cost) -> Row:
 
 
 def _csv(jobs: Sequence[Document]) -> str:
-    columns = ("job", "name", "folder", "status", "memory_score", "overall", "tokens", "usd")
+    columns = ["job", "name", "folder", "status", "memory_score", "overall"]
+    columns += ["tokens_per_user", "usd_per_user"]
     file = io.StringIO()
     writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

@@ -10,7 +10,20 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.pareto import Cost
-from experiments.tables import WIDTH, interval, number, title
+from experiments.tables import (
+    NO_FLOOR,
+    NO_FLOOR_NOTE,
+    WIDTH,
+    interval,
+    number,
+    references,
+    title,
+)
+
+COST_NOTE = (
+    "Cost of one user, all periods: tokens in and out of replies, memory and answers; "
+    "without the upper bound, probes and the simulated user"
+)
 
 
 class Row(NamedTuple):
@@ -33,13 +46,14 @@ def print_sweep(
     console = Console(width=WIDTH, highlight=False)
     ranked = sorted(rows, key=lambda row: (row.score is None, -(row.score or 0.0), row.number))
     console.print(_table(title(first), ranked, fronts))
-    floors = ", ".join(
-        f"{name.replace('_', ' ')} {number(value)}" for name, value in first["floors"].items()
-    )
-    console.print(f"upper bound {number(first['upper_bound'])}; floors: {floors}", style="dim")
+    told = [f"{name.replace('_', ' ')} {number(value)}" for name, value in references(first)]
+    console.print(f"{', '.join(told)}.", style="dim")
+    if NO_FLOOR in first["floors"]:
+        console.print(NO_FLOOR_NOTE, style="dim")
     best = [row for row in rows if row.number in {*fronts["tokens"], *fronts["usd"]}]
     cheapest = sorted(best, key=lambda row: row.cost.tokens)
     console.print(_table("Pareto front, cheapest first", cheapest, fronts))
+    console.print(COST_NOTE, style="dim")
     if any(row.cost.estimated for row in rows):
         console.print("US$: estimated at gpt-4.1-mini's list price; nothing was paid", style="dim")
 
@@ -49,7 +63,7 @@ def _table(heading: str, rows: Sequence[Row], fronts: Mapping[str, Sequence[int]
         title=heading, title_justify="left", width=WIDTH, box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )
     table.add_column("settings", ratio=1, min_width=16, overflow="fold")
-    for name in ("overall", "memory", "95 %", "tokens", "US$", "front"):
+    for name in ("overall", "memory", "95 %", "tokens/user", "US$/user", "front"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         usd = row.cost.usd

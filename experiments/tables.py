@@ -15,6 +15,22 @@ Document = Mapping[str, Any]
 
 WIDTH = 80
 
+MEANINGS = {
+    "upper_bound": "the same model, given the true values",
+    "one_period_late": "a perfect memory of the period before; no floor",
+    "random": "a uniform guess",
+    "first_shown": "always the first choice as shown",
+    "first_stored": "always the first choice as the file has it",
+    "longest": "always the longest choice",
+    "choice_only": "a classifier that sees nothing but the choices",
+    "initial_state": "the values of period 0 for ever",
+    "never_write": "the same model, and a memory that stays empty",
+}
+"""What the rows below the agents say, in the order in which they stand."""
+
+NO_FLOOR = "one_period_late"
+NO_FLOOR_NOTE = "One period late is no floor: it is a perfect memory of the period before."
+
 
 def comparison(documents: Sequence[Document]) -> Table:
     """Return agents as rows, best memory score first, and the floors of the first below them."""
@@ -40,12 +56,16 @@ def comparison(documents: Sequence[Document]) -> Table:
             *(number(failures[name]) for name in ("write", "read", "utilization")),
         )
     table.add_section()
-    first = ranked[0]
-    table.add_row("upper bound", number(first["upper_bound"]), style="dim")
-    for name, value in first["floors"].items():
-        digits = 4 if name == "random" else 3
-        table.add_row(name.replace("_", " "), number(value, digits), style="dim")
+    for name, value in references(ranked[0]):
+        table.add_row(name.replace("_", " "), number(value), style="dim")
     return table
+
+
+def references(document: Document) -> list[tuple[str, float | None]]:
+    """Return what agents are compared with, by name: upper bound, one period late, the floors."""
+    found = {"upper_bound": document["upper_bound"], **document["floors"]}
+    order = [*MEANINGS, *found]
+    return sorted(found.items(), key=lambda item: order.index(item[0]))
 
 
 def title(document: Document) -> str:
@@ -92,6 +112,8 @@ def print_comparison(documents: Sequence[Document], console: Console | None = No
     """Print the table and what must be known beside it."""
     console = console or Console(width=WIDTH, highlight=False)
     console.print(comparison(documents))
+    if NO_FLOOR in documents[0]["floors"]:
+        console.print(NO_FLOOR_NOTE, style="dim")
     for document in documents:
         for line in notes(document):
             prefix = f"{_label(document)}: " if len(documents) > 1 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,7 +13,9 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from experiments.evaluate import run
+from experiments.pareto import cost
 from experiments.settings import CONF, EvaluateSettings, checked
+from experiments.tables import interval, number
 
 
 def run_folder(out: Path, *words: str) -> Path:
@@ -36,6 +39,8 @@ class PageReader(HTMLParser):
         self.tables: dict[str, list[list[str]]] = {}
         self.scripts: dict[str, str] = {}
         self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.pictures: list[str] = []
+        """What each picture says to those who do not see it."""
         self._rows: list[list[str]] | None = None
         self._cell = False
         self._script: str | None = None
@@ -43,6 +48,8 @@ class PageReader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         self.tags.append((tag, given))
+        if tag == "svg":
+            self.pictures.append(given.get("aria-label") or "")
         if tag == "table" and given.get("data-copy"):
             self._rows = self.tables.setdefault(str(given["data-copy"]), [])
         elif tag == "tr" and self._rows is not None:
@@ -73,6 +80,43 @@ def read_page(path: Path) -> PageReader:
     reader.feed(path.read_text("utf-8"))
     reader.close()
     return reader
+
+
+def numbers_are_those_of(page: PageReader, folders: Sequence[Path]) -> None:
+    """Assert that whatever a page shows of results.json stands there: table, data and pictures."""
+    entries = json.loads(page.scripts["report-data"])["runs"]
+    data = {entry["folder"]: entry["results"] for entry in entries}
+    header, *rows = page.tables["Leaderboard"]
+    board = {row[0]: row for row in rows}
+    costs = {row[0]: row for row in page.tables["Cost a scenario"]}
+    for folder in folders:
+        truth = results(folder)
+        for key, value in data[folder.name].items():
+            assert value == truth[key], key
+        row = dict(zip(header[3:], board[truth["label"]][3:], strict=True))  # 95 % stands twice
+        assert row == {
+            "memory": number(truth["memory_score"]),
+            "95 %": interval(truth["confidence_interval"]["memory_score"]),
+            "of means": number(truth["memory_score_ratio_of_means"]),
+            "write": number(truth["failures"]["write"]),
+            "read": number(truth["failures"]["read"]),
+            "util.": number(truth["failures"]["utilization"]),
+            "unattr.": number(truth["failures"]["unattributed"]),
+            "lucky": number(truth["lucky"]),
+            "unscored": str(truth["unscored"]),
+            "users": str(len(truth["scenarios"])),
+            "mode": truth["mode"].replace("_", "-"),
+            "model": f"simulated: {truth['settings']['backend']['profile']}",
+        }
+        overall = [number(truth["overall"]), interval(truth["confidence_interval"]["overall"])]
+        assert board[truth["label"]][1:3] == overall
+        accuracy = f"{truth['label']} {number(truth['overall'])}"
+        assert any(accuracy in label for label in page.pictures), accuracy
+        spent = cost(truth)
+        assert f"{spent.tokens:,.0f}" in costs[truth["label"]][2]
+        assert f"{spent.usd:.3f}" in costs[truth["label"]][3]
+    for name, value in {"upper bound": truth["upper_bound"], **truth["floors"]}.items():
+        assert board[name.replace("_", " ")][1] == number(value)
 
 
 HOSTILE = "</script><img src=x onerror=\"document.title='hit'\"><!--"

@@ -56,7 +56,13 @@ def test_a_run_prints_a_table_of_80_columns_and_writes_its_folder(tmp_path: Path
     assert (tmp_path / "run" / "results.json").read_bytes() == before
     other = job("scenarios=tiny", "out=run", "seed=1")
     assert other.returncode == 2
-    assert "seed: the folder has 0, found 1" in other.stderr
+    assert other.stderr == (
+        "error: out=run: expected a new folder or this run's own, found another run's results "
+        "(seed: 0 there, 1 here); choose another out=, or the settings of run/config.yaml\n"
+    )
+    third = job("scenarios=tiny", "out=run", "agent=native", "seed=1", "capacity=5")
+    assert "(seed: 0 there, 1 here, and " in third.stderr
+    assert third.stderr.count("\n") == 1
     assert (tmp_path / "run" / "results.json").read_bytes() == before
 
 

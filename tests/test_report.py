@@ -19,7 +19,14 @@ from experiments.report_page.evidence import traces
 from experiments.report_page.page import in_script
 from experiments.report_page.step_log import step_log
 from experiments.tables import number
-from tests.report_cases import HOSTILE, hostile_items, read_page, results, run_folder
+from tests.report_cases import (
+    HOSTILE,
+    hostile_items,
+    numbers_are_those_of,
+    read_page,
+    results,
+    run_folder,
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +48,17 @@ def page(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
 def test_the_numbers_of_the_page_are_those_of_results_json(
     folders: dict[str, Path], page: Path
 ) -> None:
-    reader = read_page(page)
-    shown = {
-        run["folder"]: run["results"] for run in json.loads(reader.scripts["report-data"])["runs"]
-    }
-    board = {row[0]: row for row in reader.tables["Leaderboard"]}
-    header = reader.tables["Leaderboard"][0]
-    for name, folder in folders.items():
-        truth = results(folder)
-        for key, value in shown[name].items():
-            assert value == truth[key], key
-        row = dict(zip(header, board[truth["label"]], strict=True))
-        assert row["overall"] == number(truth["overall"])
-        assert row["memory"] == number(truth["memory_score"])
-        for column, kind in (("write", "write"), ("read", "read"), ("util.", "utilization")):
-            assert row[column] == number(truth["failures"][kind])
-        assert "simulated" in row["model"]
-    for floor, value in truth["floors"].items():
-        assert board[floor.replace("_", " ")][1] == number(value)
+    shown = read_page(page)
+    numbers_are_those_of(shown, list(folders.values()))
+    rows = [row[0] for row in shown.tables["Leaderboard"][3:]]
+    assert rows[:2] == ["upper bound", "one period late"]
+    assert "One period late is no floor" in page.read_text("utf-8")
+
+
+def test_a_line_is_drawn_for_the_best_floor_and_one_period_late_is_none(page: Path) -> None:
+    picture = (page.parent / "report_pictures" / "overall.svg").read_text("utf-8")
+    assert "one period late" not in picture
+    assert "upper bound" in picture
 
 
 def test_periods_and_failures_add_up_to_results_json(folders: dict[str, Path], page: Path) -> None:
@@ -320,6 +320,19 @@ def test_a_broken_run_gets_a_message_and_the_others_a_report(
     assert "awe-2-4-30" in html
     assert "broken" in html
     assert str(tmp_path) not in html
+
+
+def test_a_sweeps_page_is_written_into_the_sweeps_folder(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
+    sweep, single = tmp_path / "sweep", tmp_path / "single"
+    for name, folder in folders.items():
+        shutil.copytree(folder, sweep / name)
+    shutil.copytree(folders["awe"], single)
+    assert main([str(tmp_path / "absent"), str(sweep), str(single)]) == 0
+    assert [path.parent for path in sorted(tmp_path.rglob("report.html"))] == [sweep]
+    assert main([str(single), str(sweep)]) == 0
+    assert (single / "report.html").exists()
 
 
 def test_a_sweep_is_shown_without_its_unfinished_job(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ PERFECT = [[[informed(i, i + 1) for i in range(4)]]]
 
 
 def test_scores_and_failures_are_the_hand_worked_ones(tmp_path: Path) -> None:
-    (run,), warnings, _ = runs.load([folder(tmp_path / "awi", upper_bound=PERFECT)])
+    (run,), warnings, *_ = runs.load([folder(tmp_path / "awi", upper_bound=PERFECT)])
     assert warnings == []
     found = run.document
     assert found.overall == pytest.approx(1 / 3)
@@ -161,11 +162,8 @@ for part in OTHER[0][0]:
         ({"overall": [[{"answer": 1}]]}, "[0][0][query]: Field required"),
         ({"overall": {"accuracy": [[1]]}}, "Input should be a valid list"),
         ({"overall": [[answered(0, 1)], []]}, "ragged"),
-        ({"probes": [[]]}, "its shape is not that of"),
-        ({"upper_bound": OTHER}, "found no user with them"),
-        ({"upper_bound": [[[None, *PERFECT[0][0][1:]]]]}, "is unfinished"),
     ],
-    ids=["field", "shape", "ragged", "probes", "set", "unfinished"],
+    ids=["field", "shape", "ragged"],
 )
 def test_another_shape_gets_a_message(
     given: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -174,6 +172,59 @@ def test_another_shape_gets_a_message(
     told = capsys.readouterr().err
     assert message in told
     assert "awi" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"probes": [[]]}, "failures unattributed: "),
+        ({"probes": [[]]}, "its shape is not that of"),
+        ({"probes": None}, "diagnosis_results.json: not there"),
+        ({"upper_bound": OTHER}, "found no user with them"),
+        ({"upper_bound": [[[None, *PERFECT[0][0][1:]]]]}, "is unfinished"),
+        ({"upper_bound": {"accuracy": 1}}, "the upper bound is left out"),
+    ],
+    ids=["probes", "probes' shape", "no probes", "set", "unfinished", "foreign"],
+)
+def test_what_is_wrong_beside_the_exams_leaves_the_exams(
+    given: dict[str, Any], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = folder(tmp_path / "awi", **{"upper_bound": PERFECT, **given})
+    assert main([str(source)]) == 0
+    assert message in capsys.readouterr().err
+    html = (source / "report.html").read_text("utf-8")
+    assert message in html
+    assert str(tmp_path) not in html
+    row = dict(zip(*read_page(source / "report.html").tables["Leaderboard"][:2], strict=True))
+    assert row["overall"] == ".333"
+    assert (row["memory"] == "-") == ("upper_bound" in given)
+    assert row["unattr."] == (".667" if "probes" in given else ".000")
+
+
+@pytest.mark.parametrize("name", ["overall_results.json", "diagnosis_results.json"])
+def test_a_cut_file_costs_its_user_or_its_rates_alone(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = folder(tmp_path / "awi", upper_bound=[PERFECT[0], PERFECT[0]])
+    second = source / "user-2"
+    shutil.copytree(source / "user-1", second)
+    whole = (second / name).read_text()
+    (second / name).write_text(whole[: len(whole) // 2])
+    assert main([str(source)]) == 0
+    assert f"{second / name}: expected JSON, found a damaged file" in capsys.readouterr().err
+    row = dict(zip(*read_page(source / "report.html").tables["Leaderboard"][:2], strict=True))
+    assert row["users"] == ("1" if name.startswith("overall") else "2")
+    assert row["overall"] == ".333"
+
+
+def test_the_page_shows_rates_from_the_first_two_files_alone(tmp_path: Path) -> None:
+    source = folder(tmp_path / "awi")
+    assert main([str(source)]) == 0
+    reader = read_page(source / "report.html")
+    row = dict(zip(*reader.tables["Leaderboard"][:2], strict=True))
+    assert (row["write"], row["read"], row["util."]) == (".667", ".000", ".000")
+    by_period = {row[1]: row[2:] for row in reader.tables["Failures by period"][1:]}
+    assert by_period["write"] == [".000", "1.000", "1.000"]
 
 
 def test_folders_of_both_kinds_stand_on_one_page(tmp_path: Path) -> None:

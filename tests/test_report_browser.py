@@ -20,7 +20,13 @@ from experiments.report import main
 from experiments.report_page import page as page_maker
 from experiments.report_page import runs as run_reader
 from experiments.report_page.scenario_records import scenario_records
-from tests.report_cases import HOSTILE, hostile_items, run_folder
+from tests.report_cases import (
+    HOSTILE,
+    hostile_items,
+    numbers_are_those_of,
+    read_page,
+    run_folder,
+)
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 
@@ -109,6 +115,10 @@ def test_the_page_fits_and_follows_the_theme(
 ) -> None:
     tab = opened(report, theme, width)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.select_option("#run-other", index=1)
+    cut = "[...document.querySelectorAll('.scroll:has(.cells, .chart)')]"
+    cut += ".filter((box) => box.scrollWidth > box.clientWidth).length"
+    assert tab.evaluate(cut) == 0, "grids and heat maps of eleven periods are seen whole"
     ground = "getComputedStyle(document.body).backgroundColor"
     colors = {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 24, 31)"}
     assert tab.evaluate(ground) == colors[theme]
@@ -319,6 +329,7 @@ def test_four_agents_on_the_benchmarks_set(opened: Any, real_data: Path, tmp_pat
     ]
     out = tmp_path / "report.html"
     assert main([*map(str, folders), "--out", str(out)]) == 0
+    numbers_are_those_of(read_page(out), folders)
     tab = opened(out)
     assert tab.locator("#scenario option").count() == 20
     for name in ("native", "rag-2-4-30", "awe-2-4-30", "awi-2-4"):

@@ -43,16 +43,16 @@ class Dot(NamedTuple):
 def dots(name: str, rows: Sequence[Dot], floors: Mapping[str, float]) -> str:
     """Return scores as dots with intervals, and floors as lines across."""
     height = 58.0 + 30 * len(rows) + 16 * max(0, len(floors) - 1)
-    bottom = 16.0 + 30 * len(rows)
+    bottom, left = 16.0 + 30 * len(rows), _left([row.label for row in rows])
     bounds = [*floors.values(), 0.0, 1.0]
     bounds += [part for row in rows for part in (row.value, *row.interval) if not math.isnan(part)]
-    x = Scale(min(bounds), max(bounds), LEFT, WIDTH - 16)
+    x = Scale(min(bounds), max(bounds), left, WIDTH - 16)
     parts = _x_axis(x, 16, bottom)
     parts += _floors(x, floors, bottom)
     for index, row in enumerate(rows):
         y = 32 + 30 * index
         low, high = row.interval
-        parts.append(text(short(row.label), LEFT - 10, y + 4, "label", "end"))
+        parts.append(text(short(row.label), left - 10, y + 4, "label", "end"))
         if not math.isnan(low):
             parts.append(line(x(low), y, x(high), y, f"whisker {color(index)}"))
         tip = f"{row.label}: {number(row.value)} [{number(low, 2)}, {number(high, 2)}]"
@@ -64,18 +64,18 @@ def dots(name: str, rows: Sequence[Dot], floors: Mapping[str, float]) -> str:
 def heat_map(name: str, rows: Sequence[tuple[str, Sequence[float]]]) -> str:
     """Return agents by periods, darker is better; every cell shows its number."""
     columns = max((len(values) for _, values in rows), default=0)
-    side = max(26.0, min(44.0, 480.0 / max(1, columns)))
-    width, height = LEFT + side * columns + 6, 30 + 30.0 * len(rows)
+    left, side = _left([label for label, _ in rows]), 36.0
+    width, height = left + side * max(columns, 8) + 6, 30 + 30.0 * len(rows)
     parts = [
-        text(str(period), LEFT + side * (period + 0.5), 16, "small", "middle")
+        text(str(period), left + side * (period + 0.5), 16, "small", "middle")
         for period in range(columns)
     ]
-    parts.append(text("period", LEFT - 10, 16, "small", "end"))
+    parts.append(text("period", left - 10, 16, "small", "end"))
     for index, (label, values) in enumerate(rows):
         y = 24 + 30 * index
-        parts.append(text(short(label), LEFT - 10, y + 18, "label", "end"))
+        parts.append(text(short(label), left - 10, y + 18, "label", "end"))
         for period, value in enumerate(values):
-            x = LEFT + side * period
+            x = left + side * period
             if math.isnan(value):
                 parts.append(
                     box(x + 1, y, side - 2, 27, "heat empty", f"{label}, period {period}: none")
@@ -85,7 +85,11 @@ def heat_map(name: str, rows: Sequence[tuple[str, Sequence[float]]]) -> str:
             tip = f"{label}, period {period}: {number(value)}"
             parts.append(box(x + 1, y, side - 2, 27, f"heat h{step}", tip))
             parts.append(text(number(value, 2), x + side / 2, y + 18, f"cell t{step}", "middle"))
-    return picture(name, "Agents by periods; the numbers are in the table.", width, height, *parts)
+    said = "Agents by periods; the numbers are in the table."
+    # Beyond what a phone is wide the picture scrolls; before that it shrinks.
+    return picture(
+        name, said, width, height, *parts, class_="chart many" if columns > 12 else "chart"
+    )
 
 
 def lines(name: str, rows: Sequence[tuple[str, Series]], axis: str = "period") -> str:
@@ -148,14 +152,14 @@ def sum_of(values: Sequence[float]) -> float:
 def scatter(name: str, points: Sequence[tuple[str, float, float]], unit: str, axis: str) -> str:
     """Return cost against score, cost on a logarithmic axis."""
     costs = [max(cost, 1e-9) for _, cost, _ in points]
-    low, high = math.floor(math.log10(min(costs))), math.ceil(math.log10(max(costs)) + 1e-9)
-    x = Scale(low, max(high, low + 1), 44, WIDTH - 20)
+    x = Scale(math.log10(min(costs) / 1.6), math.log10(max(costs) * 1.6), 44, WIDTH - 20)
     scores = [score for _, _, score in points if not math.isnan(score)]
     y = Scale(min([0.0, *scores]), max([1.0, *scores]), 214, 14)
     parts = _y_axis(y, 44, WIDTH - 20)
-    for power in range(low, max(high, low + 1) + 1):
-        parts.append(line(x(power), 14, x(power), 214, "grid"))
-        parts.append(text(_power(power, unit), x(power), 232, "small", "middle"))
+    for tick in _round_costs(10**x.low, 10**x.high):
+        at = x(math.log10(tick))
+        parts.append(line(at, 14, at, 214, "grid"))
+        parts.append(text(_short_cost(tick, unit), at, 232, "small", "middle"))
     parts.append(text(axis, WIDTH - 20, 250, "small", "end"))
     for index, (label, cost, score) in enumerate(points):
         tip = f"{label}: {unit}{cost:,.4g}, {number(_or_none(score))}"
@@ -217,11 +221,16 @@ def _legend_height(names: Sequence[str]) -> float:
 def _floors(x: Scale, floors: Mapping[str, float], bottom: float) -> list[str]:
     """Return a line for each floor, its name on a row of its own below the axis."""
     parts = []
-    for row, (floor, value) in enumerate(floors.items()):
+    middle = (x.start + x.end) / 2
+    left = sorted((one for one in floors if x(floors[one]) <= middle), key=lambda n: -floors[n])
+    right = sorted((one for one in floors if x(floors[one]) > middle), key=lambda n: floors[n])
+    # In this order no line crosses the name of another.
+    for row, floor in enumerate([*left, *right]):
+        value = floors[floor]
         at, y = x(value), bottom + 34 + 16 * row
         parts.append(line(at, 12, at, bottom, "floor"))
         parts.append(line(at, bottom + 20, at, y - 12, "floor"))
-        anchor = "end" if at > (LEFT + WIDTH) / 2 else "start"
+        anchor = "end" if at > middle else "start"
         parts.append(text(f"{floor} {number(value)}", at, y, "small", anchor))
     return parts
 
@@ -230,7 +239,7 @@ def _x_axis(x: Scale, top: float, bottom: float) -> list[str]:
     parts = []
     for tick in ticks(x.low, x.high):
         parts.append(line(x(tick), top, x(tick), bottom, "grid"))
-        parts.append(text(number(tick, 1), x(tick), bottom + 16, "small", "middle"))
+        parts.append(text(_tick(tick), x(tick), bottom + 16, "small", "middle"))
     return parts
 
 
@@ -238,20 +247,31 @@ def _y_axis(y: Scale, left: float, right: float) -> list[str]:
     parts = []
     for tick in ticks(y.low, y.high, 5):
         parts.append(line(left, y(tick), right, y(tick), "grid"))
-        parts.append(
-            text(
-                number(tick, 2).rstrip("0").rstrip(".") or "0",
-                left - 6,
-                y(tick) + 4,
-                "small",
-                "end",
-            )
-        )
+        parts.append(text(_tick(tick), left - 6, y(tick) + 4, "small", "end"))
     return parts
 
 
-def _power(power: int, unit: str) -> str:
-    value = 10.0**power
+def _tick(value: float) -> str:
+    return number(value, 2).rstrip("0").rstrip(".") or "0"
+
+
+def _left(labels: Sequence[str]) -> float:
+    """Return the room that labels need at the left."""
+    return min(LEFT, 20 + 8.0 * max((len(short(label)) for label in labels), default=0))
+
+
+def _round_costs(low: float, high: float) -> list[float]:
+    """Return round values between two costs, powers of ten where these are enough."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1,), (1, 3), (1, 2, 5)):
+        found = [step * 10.0**power for power in powers for step in steps]
+        shown = [value for value in found if low <= value <= high]
+        if len(shown) >= 3:
+            break
+    return shown
+
+
+def _short_cost(value: float, unit: str) -> str:
     if value >= 1e6:
         return f"{unit}{value / 1e6:g}M"
     return f"{unit}{value / 1e3:g}k" if value >= 1e3 else f"{unit}{value:g}"

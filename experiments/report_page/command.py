@@ -20,12 +20,12 @@ def main(arguments: Sequence[str]) -> int:
     """Write the page that a command line asks for; return the exit status."""
     options = _parser().parse_args(arguments)
     folders: list[Path] = options.runs
-    runs, warnings, studies = load(folders)
-    if not runs and not studies:
+    runs, warnings, studies, home = load(folders)
+    if home is None:
         for text in warnings:
             print(f"error: {text}", file=sys.stderr)
         return 2
-    out: Path = options.out or (runs[0].path if runs else folders[0]) / "report.html"
+    out: Path = options.out or home / "report.html"
     if out.is_dir():
         out = out / "report.html"
     runs = ranked(runs)
@@ -33,7 +33,12 @@ def main(arguments: Sequence[str]) -> int:
     for text in warnings:
         print(f"warning: {text}", file=sys.stderr)
     # The page may be passed on: it names folders, not where they lie on this machine.
-    shown = [_without_parents(text, [*folders, *(run.path for run in runs)]) for text in warnings]
+    paths = [*folders, *(run.path for run in runs)]
+    shown = [_without_parents(text, paths) for text in warnings]
+    for run in runs:
+        for note in run.notes:
+            print(f"note: {run.name}: {note}", file=sys.stderr)
+        run.notes = [_without_parents(note, paths) for note in run.notes]
     page = build(runs, records, shown, f"{out.stem}_data", studies)
     files = save(page, out, options.pictures)
     print(f"written to {files[0]}")
@@ -59,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="RUN",
         help="a run's folder, a sweep's, or an agent's result folder of the benchmark's own code",
     )
-    parser.add_argument("--out", type=Path, help="the page; default: report.html in the first run")
+    parser.add_argument("--out", type=Path, help="the page; default: report.html in the first RUN")
     parser.add_argument(
         "--pictures", action="store_true", help="write the pictures as SVG files too"
     )

@@ -105,7 +105,14 @@ def ticks(low: float, high: float, most: int = 6) -> list[float]:
     return [number * step for number in range(first, last + 1)]
 
 
-def picture(name: str, description: str, width: float, height: float, *content: str) -> str:
+def picture(
+    name: str,
+    description: str,
+    width: float,
+    height: float,
+    *content: str,
+    class_: str = "chart",
+) -> str:
     """Return a whole picture with its name and description for those who do not see it."""
     return element(
         "svg",
@@ -116,7 +123,7 @@ def picture(name: str, description: str, width: float, height: float, *content: 
         viewBox=f"0 0 {_shown(width)} {_shown(height)}",
         role="img",
         aria_label=f"{name}. {description}",
-        class_="chart",
+        class_=class_,
     )
 
 

@@ -11,13 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from amemgym_env.scoring import FAILURES, Floats, bootstrap, memory_score, uniform_guess
+from experiments import pareto
 from experiments.report_page.runs import Run
 
 Interval = tuple[float, float]
 NO_INTERVAL: Interval = (float("nan"), float("nan"))
-
-AGENT_ROLES = ("assistant", "memory", "exam")
-"""Calls that an agent in use would make too; probes, upper bound and the user are ours."""
 
 
 class Series(NamedTuple):
@@ -28,13 +26,16 @@ class Series(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What an agent's own calls cost, for one scenario."""
+    """What an agent's own calls cost, for one scenario, as a sweep's table has it."""
 
     calls: float
     tokens: float
     usd: float | None
     seconds: float
-    estimated: bool
+    counted: bool
+    """Whether a provider counted the tokens; else their number is estimated from the text."""
+    paid: bool
+    """Whether dollars are what was paid; else the tokens at a list price."""
 
 
 class Positions(NamedTuple):
@@ -135,19 +136,16 @@ def _memory(run: Run, cells: Sequence[Floats], upper: Sequence[Floats]) -> Serie
 
 
 def _cost(run: Run) -> Cost:
-    parts = [part for role, part in run.document.usage.items() if role in AGENT_ROLES]
+    spent = pareto.cost(run.document.model_dump(include={"scenarios", "usage", "simulated"}))
+    parts = [part for role, part in run.document.usage.items() if role in pareto.PAID]
     count = max(1, len(run.document.scenarios))
-    prices = [part.get("usd") for part in parts]
-    known = [float(price) for price in prices if price is not None]
     return Cost(
         calls=sum(part.get("calls", 0) for part in parts) / count,
-        tokens=sum(
-            part.get("prompt_tokens", 0) + part.get("completion_tokens", 0) for part in parts
-        )
-        / count,
-        usd=sum(known) / count if len(known) == len(prices) else None,
+        tokens=spent.tokens,
+        usd=spent.usd,
         seconds=sum(part.get("seconds", 0.0) for part in parts) / count,
-        estimated=any(part.get("estimated") for part in parts),
+        counted=not any(part.get("estimated") for part in parts),
+        paid=not spent.estimated,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
 from experiments.report_page.measures import Measures
 from experiments.report_page.runs import Run
-from experiments.tables import interval, number
+from experiments.tables import MEANINGS, interval, number, references
 
 
 class Cell(NamedTuple):
@@ -27,26 +27,48 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Cell]]
     floors: Sequence[Sequence[Cell]] = ()
     """Rows that stand below the others however these are sorted."""
+    meanings: Mapping[str, str] = {}
+    """What names of columns and of rows mean."""
 
 
 def html(table: Table) -> str:
     """Return a table in a box that scrolls, so that the page never does sideways."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.header)
-    body = "".join(_row(row) for row in table.rows)
-    below = "".join(_row(row) for row in table.floors)
+    head = "".join(
+        f'<th scope="col"{_tip(table, name)}>{escape(name)}</th>' for name in table.header
+    )
+    body = "".join(_row(table, row) for row in table.rows)
+    below = "".join(_row(table, row) for row in table.floors)
     rest = f'<tbody class="floors">{below}</tbody>' if below else ""
     label = escape(table.name)
     return (
         f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
         f'<table data-copy="{label}"><caption class="visually-hidden">{label}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{rest}</table></div>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{rest}</table></div>{_legend(table)}"
     )
 
 
-def _row(cells: Sequence[Cell]) -> str:
+def _row(table: Table, cells: Sequence[Cell]) -> str:
     first, *rest = cells
     shown = "".join(f"<td{_value(cell)}>{escape(cell.shown)}</td>" for cell in rest)
-    return f'<tr><th scope="row">{escape(first.shown)}</th>{shown}</tr>'
+    name = first.shown
+    return f'<tr><th scope="row"{_tip(table, name)}>{escape(name)}</th>{shown}</tr>'
+
+
+def _tip(table: Table, name: str) -> str:
+    return f' title="{escape(table.meanings[name])}"' if name in table.meanings else ""
+
+
+def _legend(table: Table) -> str:
+    """Return the meanings for those who cannot hover, folded."""
+    parts = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in table.meanings.items()
+    )
+    if not parts:
+        return ""
+    return (
+        "<details><summary>What the columns and rows mean</summary>"
+        f'<dl class="meanings">{parts}</dl></details>'
+    )
 
 
 def _value(cell: Cell) -> str:
@@ -95,13 +117,30 @@ def leaderboard(runs: Sequence[Run]) -> Table:
             ]
         )
     first = next((run.document for run in runs if run.document.floors), runs[0].document)
-    floors = [("upper bound", first.upper_bound), *first.floors.items()]
+    compared = references({"upper_bound": first.upper_bound, "floors": first.floors})
     below = [
         [Cell(name.replace("_", " ")), score(value), *[Cell("")] * (len(header) - 2)]
-        for name, value in floors
+        for name, value in compared
         if value is not None
     ]
-    return Table("Leaderboard", header, rows, below)
+    told = {name.replace("_", " "): MEANINGS.get(name, "") for name, _ in compared}
+    return Table("Leaderboard", header, rows, below, {**COLUMNS, **told})
+
+
+COLUMNS = {
+    "overall": "the share of right answers",
+    "95 %": "percentile interval over scenarios",
+    "memory": "overall between a random guess (0) and the upper bound (1), by user and period, "
+    "averaged",
+    "of means": "the memory score from means over all users, not the mean of their ratios",
+    "write": "wrong because a value was not known even when it was new",
+    "read": "wrong because a value was known when it was new, and not found now",
+    "util.": "wrong although everything the question needs was known",
+    "unattr.": "wrong, and no probe tells where it failed",
+    "lucky": "right although not all that the question needs was known",
+    "unscored": "questions that could not be asked; they do not count",
+}
+"""What the leaderboard's columns say."""
 
 
 def by_period(name: str, rows: Sequence[tuple[str, Sequence[float]]]) -> Table:
@@ -125,18 +164,18 @@ def failures(runs: Sequence[Run], measures: Sequence[Measures]) -> Table:
 
 def costs(runs: Sequence[Run], measures: Sequence[Measures]) -> Table:
     """Return what agents cost a scenario, beside their scores."""
-    header = ["agent", "calls", "tokens", "dollars", "seconds", "overall", "memory"]
+    header = ["agent", "calls", "tokens", "US$", "seconds", "overall", "memory"]
     rows = []
     for run, measured in zip(runs, measures, strict=True):
         cost = measured.cost
-        dollars = "unknown" if cost.usd is None else f"{cost.usd:.4f}"
-        about = "about " if cost.estimated else ""
+        dollars = "unknown" if cost.usd is None else f"{cost.usd:.3f}"
+        about = "" if cost.counted else "about "
         rows.append(
             [
                 Cell(run.name),
                 Cell(f"{cost.calls:,.1f}", cost.calls),
                 Cell(f"{about}{cost.tokens:,.0f}", cost.tokens),
-                Cell(dollars, cost.usd),
+                Cell(dollars if cost.paid else f"about {dollars}", cost.usd),
                 Cell(f"{cost.seconds:,.1f}", cost.seconds),
                 score(run.document.overall),
                 score(run.document.memory_score),

@@ -93,6 +93,8 @@ class Loaded(NamedTuple):
     warnings: list[str]
     """A message for everything that could not be read."""
     studies: list[Study]
+    home: Path | None
+    """The first folder of those given in which anything could be read."""
 
 
 def load(folders: Iterable[Path]) -> Loaded:
@@ -100,6 +102,7 @@ def load(folders: Iterable[Path]) -> Loaded:
     runs: list[Run] = []
     warnings: list[str] = []
     studies: list[Study] = []
+    home: Path | None = None
     for folder in folders:
         try:
             found = list(_expanded(folder))
@@ -113,10 +116,11 @@ def load(folders: Iterable[Path]) -> Loaded:
                     studies.append(told)
                 if told is None or _is_evaluation(path):
                     runs.append(_run(path))
+                home = home or folder
             except InputError as error:
                 warnings.append(str(error))
     _name(runs)
-    return Loaded(runs, warnings, studies)
+    return Loaded(runs, warnings, studies, home)
 
 
 def _expanded(folder: Path) -> Iterator[Path]:

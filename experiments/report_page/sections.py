@@ -13,6 +13,7 @@ from experiments.report_page.measures import Measures, Series
 from experiments.report_page.page_tables import Table
 from experiments.report_page.runs import Run
 from experiments.report_page.studies import Generation, Study
+from experiments.tables import NO_FLOOR, NO_FLOOR_NOTE
 
 Measured = Sequence[tuple[Run, Measures]]
 
@@ -49,7 +50,10 @@ def _leaderboard(measured: Measured) -> Section:
     titles = {"overall": "Overall", "memory_score": "Memory score"}
     body = "<p>Overall is the share of right answers; the memory score puts it between a random "
     body += "guess (0) and the same model given the truth (1). Floors need no memory: the best of "
-    body += "them is what a score must beat.</p>"
+    body += "them is what a score must beat. "
+    if any(NO_FLOOR in run.document.floors for run in runs):
+        body += NO_FLOOR_NOTE
+    body += "</p>"
     body += page_tables.html(page_tables.leaderboard(runs))
     body += _figures({titles[key]: svg for key, svg in pictures.items()})
     return Section("leaderboard", "Leaderboard", body, pictures)
@@ -60,8 +64,11 @@ def _floors(runs: Sequence[Run]) -> dict[str, float]:
     if known is None:
         return {}
     floors = {name: value for name, value in known.floors.items() if value is not None}
-    best = max(floors, key=lambda name: floors[name])
-    lines = {"random": floors.get("random", 0.0), best.replace("_", " "): floors[best]}
+    lines = {"random": floors["random"]} if "random" in floors else {}
+    without_memory = [name for name in floors if name != NO_FLOOR]
+    if without_memory:
+        best = max(without_memory, key=lambda name: floors[name])
+        lines[best.replace("_", " ")] = floors[best]
     return lines | ({} if known.upper_bound is None else {"upper bound": known.upper_bound})
 
 
@@ -112,17 +119,22 @@ def _failures(measured: Measured) -> Section | None:
 def _cost(measured: Measured) -> Section:
     runs, measures = [run for run, _ in measured], [one for _, one in measured]
     paid = [one.cost.usd for one in measures]
-    by_price = all(price is not None for price in paid) and any(paid)
-    unit, axis = ("$", "dollars a scenario") if by_price else ("", "tokens a scenario")
+    by_price = all(price is not None for price in paid) and all(one.cost.paid for one in measures)
+    by_price = by_price and any(paid)
+    unit, axis = ("$", "US$ a scenario") if by_price else ("", "tokens a scenario")
     points = [
         (run.name, (one.cost.usd or 0.0) if by_price else one.cost.tokens, _best(run))
         for run, one in measured
     ]
     picture = charts.scatter("Cost against score", points, unit, axis)
     body = (
-        "<p>What the agent's own calls cost: replies, memory and exam answers. Probes, the upper "
+        "<p>What the agent's own calls cost for one scenario (one user, all periods): replies, "
+        "memory and exam answers, retries included. Probes, the upper bound and the simulated user "
+        "are left out."
     )
-    body += "bound and the simulated user are left out.</p>"
+    if not all(one.cost.paid for one in measures):
+        body += " Dollars of simulated runs are tokens at gpt-4.1-mini's list price; none was paid."
+    body += "</p>"
     body += _figures({"Memory score (or overall, without one) against cost": picture})
     body += _numbers(page_tables.costs(runs, measures))
     return Section("cost", "Cost", body, {"cost": picture})
