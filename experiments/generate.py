@@ -27,6 +27,7 @@ from experiments import job
 from experiments.generate_settings import GenerateSettings
 from experiments.model_generation import generate_by_model, judged
 from experiments.settings import LitellmBackend, checked
+from experiments.sole_writer import sole_writer
 
 GROUPS = ("backend", "judge_backend")
 
@@ -39,10 +40,12 @@ def generate(settings: GenerateSettings) -> Path:
 
     Raises:
         ConfigError: no file is named, its name has another ending, or no scenario can be made so.
+        RunError: another process writes the file.
     """
     path = settings.file()
     generator = Generator(settings.split, settings.seed, settings.shaped())
-    scenario_files.save(generator.scenarios(settings.n), path)
+    with sole_writer(path):
+        scenario_files.save(generator.scenarios(settings.n), path)
     return path
 
 
@@ -59,6 +62,13 @@ def _print_audit(found: audits.Audit, console: Console) -> None:
             console.print(f"  - {text}", markup=False)
         if len(texts) > _SHOWN:
             console.print(f"  and {len(texts) - _SHOWN} more", markup=False)
+    if found.foreign:
+        console.print(
+            "\nwithout the topic library: figures by form compare the file's openers with general "
+            "phrases and other users' openers, which stand in for what exposes nothing; these "
+            "figures and shared stems have no limits",
+            markup=False,
+        )
     if not found.passed and found.scenarios < audits.JUDGED:
         console.print(
             f"\nlimits are meant for {audits.JUDGED} scenarios: {found.scenarios} may leave them "

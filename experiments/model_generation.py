@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from amemgym_env.version import VERSION
 from experiments.generate_settings import GenerateSettings
 from experiments.models import litellm_model
 from experiments.settings import LitellmBackend
+from experiments.sole_writer import sole_writer
 
 SHOWN = 10
 """Questions given up that are printed; all stand in the report."""
@@ -63,6 +64,7 @@ def generate_by_model(settings: GenerateSettings, console: Console) -> int:
 
     Raises:
         ConfigError: settings, personas or a model cannot be used; nothing was asked.
+        RunError: another process writes the file; nothing was asked.
     """
     path, shape, manner = settings.file(), settings.shaped(), settings.manner()
     chosen = people(settings.personas, settings.split, settings.n, settings.seed)
@@ -75,7 +77,6 @@ def generate_by_model(settings: GenerateSettings, console: Console) -> int:
     if settings.dry_run:
         _print_estimate(estimate(chosen, shape, manner, settings.seed), models, settings, console)
         return 0
-    folder = path.with_name(f"{path.name}.calls")
     campaign = Campaign(
         dict(models),
         shape,
@@ -85,6 +86,18 @@ def generate_by_model(settings: GenerateSettings, console: Console) -> int:
         settings.workers,
         _Progress(len(chosen)),
     )
+    with sole_writer(path):
+        return _made(campaign, chosen, path, settings, console)
+
+
+def _made(
+    campaign: Campaign,
+    chosen: Sequence[Person],
+    path: Path,
+    settings: GenerateSettings,
+    console: Console,
+) -> int:
+    folder = path.with_name(f"{path.name}.calls")
     outcome = campaign.run(chosen, folder)
     made = [found.scenario for found in outcome.made]
     if made:
@@ -111,6 +124,7 @@ def judged(
 
     Raises:
         ConfigError: the judge's model cannot be used.
+        RunError: another process writes the calls.
     """
     assert isinstance(settings.judge_backend, LitellmBackend)
     if settings.out is not None and not settings.out.endswith(".jsonl"):
@@ -120,10 +134,11 @@ def judged(
     if not settings.judge_backend.model:
         raise ConfigError("judge_backend.model: expected a litellm model string, found none")
     model = litellm_model(settings.judge_backend)
-    kept: AbstractContextManager[Journal] = (
-        nullcontext(MemoryJournal()) if settings.out is None else FileJournal(Path(settings.out))
-    )
-    with kept as journal:
+    kept: AbstractContextManager[Journal] = nullcontext(MemoryJournal())
+    held: AbstractContextManager[None] = nullcontext()
+    if settings.out is not None:
+        kept, held = FileJournal(Path(settings.out)), sole_writer(Path(settings.out))
+    with held, kept as journal:
         earlier = journal.read()
         for event in earlier:
             if event.get("usage"):

@@ -77,6 +77,7 @@ def test_an_honest_set_is_within_all_limits_that_do_not_need_a_thousand(honest: 
     outside = {figure.name for figure in honest.figures if not figure.within}
     assert {name for name in outside if "AUC" not in name and "chance" not in name} == set()
     assert honest.scenarios == 40
+    assert not honest.foreign
     assert honest.figure("choices a question").value == pytest.approx(4.41, rel=0.1)
 
 
@@ -270,6 +271,15 @@ def test_the_benchmarks_own_set_has_its_known_figures(real_data: Path) -> None:
         0.2568 - 0.2308, abs=1e-4
     )
     assert np.isnan(found.figure("neutral texts read as giveaways").value)
+    assert np.isnan(found.figure("utterances that contradict the state").value)
+    # What is ours, or how people write, is no fault of the file; a leak of its choices is one.
+    assert {figure.name for figure in found.figures if not figure.within} == {
+        "choices-only classifier above chance",
+        "first choice above chance",
+    }
+    assert found.figure("openers that share a stem with their value").value == 990
+    assert found.foreign
+    assert not found.offenders
 
 
 @pytest.mark.evidence

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from amemgym_env import scenario_files
-from amemgym_env.errors import ConfigError
+from amemgym_env.errors import ConfigError, RunError
 from amemgym_env.generation.generator import Generator
 from experiments import generate
 from experiments.settings import CONF
@@ -82,3 +85,38 @@ def test_an_audit_of_a_file_prints_its_figures(
     assert "audit of 2 scenarios" in printed
     assert "choices a question" in printed
     assert "limits are meant for 1000 scenarios" in printed
+    assert "without the topic library: figures by form" in printed
+
+
+HOLDING = """
+from pathlib import Path
+from experiments.sole_writer import sole_writer
+with sole_writer(Path("my.json")):
+    print("held", flush=True)
+    input()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only there files are locked")
+@pytest.mark.parametrize("source", ["library", "model"])
+def test_a_second_process_is_refused_and_a_killed_one_stops_nobody(source: str) -> None:
+    given = settings(n=1, out="my.json", source=source)
+    given["backend"]["model"] = "openai/gpt-4.1-mini" if source == "model" else ""
+    root = {**os.environ, "PYTHONPATH": str(CONF.parent)}
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=root
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"held\n"
+        with pytest.raises(RunError, match=r"out=my\.json: .* found another process at it"):
+            generate.main(given)
+        assert {path.name for path in Path().iterdir()} == {"my.json.lock"}
+        first.kill()
+    generate.main(settings(n=1, out="my.json"))
+    assert {path.name for path in Path().iterdir()} == {"my.json"}
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_error() -> None:
+    Path("file").write_text("", encoding="utf-8")
+    with pytest.raises(RunError, match="expected a folder to write to, found file: File exists"):
+        generate.main(settings(n=1, out="file/my.json"))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amemgym_env.generation.choice_leaks import ChoiceTable, choice_leak, choice_table
+from amemgym_env.generation.choice_leaks import ChoiceTable, choice_leak, choice_table, joined
 from amemgym_env.generation.counts import Counts, contradictions
 from amemgym_env.generation.form_leaks import Played, form_leaks, played, scenario_topics
 from amemgym_env.generation.giveaways import Reader, library_reader
@@ -39,6 +39,8 @@ _V1_BASE = {
     "longest choice above chance": 0.016,
 }
 """Figures of `v1.base`, measured by this file."""
+
+_NO_LIBRARY = "no library texts"
 
 ScriptOf = Callable[[Scenario], Script]
 
@@ -69,6 +71,8 @@ class Audit(NamedTuple):
     figures: tuple[Figure, ...]
     offenders: dict[str, tuple[str, ...]]
     """For some figures the offending texts."""
+    foreign: bool = False
+    """Whether scenarios lack a topic library: then figures on form and on names have no limits."""
 
     @property
     def passed(self) -> bool:
@@ -130,21 +134,25 @@ def audit(
         for kind, text, topic in _quiet_texts(scenario, spoken):
             quiet[kind].setdefault(text, topic)
     flagged = {kind: _flagged(texts, reader) for kind, texts in quiet.items()}
+    foreign = counts.of_library < counts.scenarios
     offenders = {
-        "openers that share a stem with their value": tuple(dict.fromkeys(counts.stems)),
+        "openers that share a stem with their value": (
+            () if foreign else tuple(dict.fromkeys(counts.stems))
+        ),
         "utterances that contradict the state": tuple(contradicting),
         **{f"{kind} texts read as giveaways": found for kind, found in flagged.items()},
     }
     figures = (
         *_validity(counts),
-        *_choices(_joined(tables)),
-        *_forms(utterances),
-        *_texts(counts, len(contradicting)),
+        *_choices(joined(tables)),
+        *_forms(utterances, foreign),
+        *_texts(counts, len(contradicting), foreign),
         *_giveaways(quiet, flagged),
         *_variety(counts),
         *_shape(counts),
     )
-    return Audit(counts.scenarios, figures, {name: o for name, o in offenders.items() if o})
+    named = {name: texts for name, texts in offenders.items() if texts}
+    return Audit(counts.scenarios, figures, named, foreign)
 
 
 def _validity(counts: Counts) -> Iterator[Figure]:
@@ -165,17 +173,26 @@ def _choices(table: ChoiceTable) -> Iterator[Figure]:
         yield Figure(name, score - leak.chance, -0.02, 0.02, _V1_BASE[name], note)
 
 
-def _forms(utterances: list[Played]) -> Iterator[Figure]:
+def _forms(utterances: list[Played], foreign: bool) -> Iterator[Figure]:
+    # Without a library general phrases and other users' openers are what exposes nothing: how they
+    # fit in says nothing of the file.
+    low, high = (None, None) if foreign else (0.45, 0.55)
     for group, area in form_leaks(utterances).items():
-        yield Figure(f"exposing {group} by form, AUC", area, 0.45, 0.55)
+        note = "against our stand-ins" if foreign else ""
+        yield Figure(f"exposing {group} by form, AUC", area, low, high, note=note)
 
 
-def _texts(counts: Counts, contradicting: int) -> Iterator[Figure]:
+def _texts(counts: Counts, contradicting: int, foreign: bool) -> Iterator[Figure]:
     name = "opener and right answer, similarity"
     mean = float(np.mean(counts.similarity)) if counts.similarity else float("nan")
     yield Figure(name, mean, high=_V1_BASE[name] + 0.05, v1_base=_V1_BASE[name])
-    yield Figure("openers that share a stem with their value", len(set(counts.stems)), high=0)
-    yield Figure("utterances that contradict the state", contradicting, high=0)
+    # People name what they speak of; that the library's never do is a promise of its own.
+    most, note = (None, "as people do") if foreign else (0, "")
+    stems = len(set(counts.stems))
+    yield Figure("openers that share a stem with their value", stems, None, most, note=note)
+    known = contradicting if counts.of_library else float("nan")
+    note = "" if counts.of_library else _NO_LIBRARY
+    yield Figure("utterances that contradict the state", known, high=0, note=note)
 
 
 def _giveaways(
@@ -185,6 +202,7 @@ def _giveaways(
     for kind, limit in (("neutral", 0.08), ("distractor", 0.04)):
         share = len(flagged[kind]) / len(quiet[kind]) if quiet[kind] else float("nan")
         note = f"{len(flagged[kind])} of {len(quiet[kind])} distinct"
+        note = note if quiet[kind] else _NO_LIBRARY
         yield Figure(f"{kind} texts read as giveaways", share, high=limit, note=note)
 
 
@@ -259,16 +277,6 @@ def _flagged(texts: dict[str, Topic], reader: Reader | None) -> tuple[str, ...]:
     return tuple(t for topic, group in by_topic.values() for t in judge.giveaways(group, topic))
 
 
-def _joined(tables: list[ChoiceTable]) -> ChoiceTable:
-    starts = np.cumsum([0, *(int(t.questions.max()) + 1 for t in tables)])
-    return ChoiceTable(
-        np.vstack([t.features for t in tables]),
-        np.concatenate([t.shares for t in tables]),
-        np.concatenate([t.questions + start for t, start in zip(tables, starts, strict=False)]),
-        [group for t in tables for group in t.groups],
-    )
-
-
 def _row(figure: Figure) -> tuple[str, str, str, str, str]:
     limits = (
         ""
@@ -285,4 +293,5 @@ def _number(value: float | None) -> str:
         return ""
     if math.isnan(value):
         return "-"
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.3f}"
+    told = f"{value:.0f}" if float(value).is_integer() else f"{value:.3f}"
+    return "0.000" if told == "-0.000" else told

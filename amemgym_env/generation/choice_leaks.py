@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +60,17 @@ def choice_table(scenarios: Iterable[Scenario]) -> ChoiceTable:
             number += 1
     table = np.vstack(rows) if rows else np.zeros((0, len(FEATURES)))
     return ChoiceTable(table, np.array(shares), np.array(questions, np.int64), groups)
+
+
+def joined(tables: Sequence[ChoiceTable]) -> ChoiceTable:
+    """Return the tables of several sets as one."""
+    starts = np.cumsum([0, *(int(t.questions.max()) + 1 for t in tables)])
+    return ChoiceTable(
+        np.vstack([t.features for t in tables]),
+        np.concatenate([t.shares for t in tables]),
+        np.concatenate([t.questions + start for t, start in zip(tables, starts, strict=False)]),
+        [group for t in tables for group in t.groups],
+    )
 
 
 def choice_leak(table: ChoiceTable) -> ChoiceLeak:

@@ -23,6 +23,8 @@ class Counts:
     """What has been counted so far."""
 
     scenarios: int = 0
+    of_library: int = 0
+    """Scenarios whose texts are the topic library's."""
     problems: int = 0
     lints: int = 0
     periods: int = 0
@@ -47,6 +49,7 @@ class Counts:
     def add(self, scenario: Scenario) -> None:
         """Count one scenario."""
         self.scenarios += 1
+        self.of_library += scenario.library is not None
         self.problems += len(problems(scenario))
         self.lints += len(lints(scenario))
         self.periods += len(scenario.periods)
