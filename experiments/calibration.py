@@ -123,13 +123,24 @@ class Bench:
             self._known[key] = Played(tuple(mapped))
         return self._known[key]
 
-    def cost(self, weaknesses: Weaknesses, targets: Mapping[str, Sequence[float]]) -> float:
-        """Return the root mean square error of the agents' failure rates."""
-        errors = [
-            self.played(label, weaknesses).rates - np.array(wanted)
-            for label, wanted in targets.items()
-        ]
-        return float(np.sqrt(np.mean(np.square(errors))))
+    def cost(
+        self,
+        weaknesses: Weaknesses,
+        targets: Mapping[str, Sequence[float]],
+        limit: float = float("inf"),
+    ) -> float:
+        """Return the root mean square error of the agents' failure rates.
+
+        Infinity as soon as it must be above `limit`, without playing the other agents.
+        """
+        count = sum(map(len, targets.values()))
+        total = 0.0
+        for label, wanted in targets.items():
+            errors = self.played(label, weaknesses).rates - np.array(wanted)
+            total += float(np.square(errors).sum())
+            if np.sqrt(total / count) > limit:
+                return float("inf")
+        return float(np.sqrt(total / count))
 
 
 def agent_of(label: str) -> AgentMaker:
@@ -192,7 +203,7 @@ def equally_good(
             break
         shifts = dict(zip(RANGES, draws.normal(0.0, step, len(RANGES)), strict=True))
         moved = _moved(place, shifts)
-        if bench.cost(moved, targets) <= limit:
+        if bench.cost(moved, targets, limit) <= limit:
             place = moved
             found.append(moved)
     return found
