@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rich.console import Console
-
 from amemgym_env.backend import Models
 from amemgym_env.errors import AMemGymError
 from amemgym_env.judge_prompts import ExposureJudgement
@@ -26,6 +24,7 @@ from amemgym_env.script import Script
 from amemgym_env.turn import Variable
 from amemgym_env.turn_audit import Judge, TextReader, TurnAudit, audit_turns
 from experiments.recorded_run import RecordedRun
+from experiments.tables import terminal
 
 SHOWN = 20
 """Faulty turns that are printed."""
@@ -80,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(found: Sequence[Audited]) -> None:
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = terminal(None)
     sums = Counter[str]()
     for item in found:
         for name in ("turns", "scripted", "read", "unread", "expected"):

@@ -36,6 +36,7 @@ from experiments.paper_figures import (
 )
 from experiments.run_folder import write
 from experiments.settings import Count, Settings, checked
+from experiments.tables import terminal
 
 AWE = [label for label in ON_POLICY if label.startswith("awe")]
 ORDER = ("awe-2-4-30", "rag-2-4-30", "native", "awi-2-4")
@@ -178,7 +179,7 @@ def main(composed: dict[str, Any]) -> float:
     """Calibrate as settings say, print it, and return the fit's error."""
     settings = checked(CalibrateSettings, composed)
     document = run(settings)
-    report(document, Console(soft_wrap=True, highlight=False, markup=False))
+    report(document, terminal(None))
     if settings.out is not None:
         write(Path(settings.out), json.dumps(document, indent=1))
     cost: float = document["cost"]

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from rich.console import Console
 
 from amemgym_env.errors import AMemGymError, RunError
 from amemgym_env.generation.sets import scenarios as named_scenarios
@@ -34,6 +33,7 @@ from amemgym_env.statistics import (
     sign_flip_p,
     two_way_interval,
 )
+from experiments.tables import terminal
 
 Metric = Literal["overall", "memory_score"]
 ALPHA = 0.05
@@ -215,7 +215,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(found: Sequence[Comparison], metric: Metric, margin: float | None) -> bool:
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = terminal(None)
     adjusted = holm([comparison.p for comparison in found])
     any_worse = False
     for comparison, p in zip(found, adjusted, strict=True):

@@ -15,11 +15,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rich.console import Console
-
 from amemgym_env.credit import Credit, CreditReplay, Recording
 from amemgym_env.errors import AMemGymError, RunError
 from experiments.recorded_run import RecordedRun
+from experiments.tables import terminal
 
 
 class Found(NamedTuple):
@@ -77,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _print(found: Sequence[Found], top: int, what: str) -> None:
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = terminal(None)
     ranked = sorted(found, key=lambda item: -item.credit.worth)
     sums: dict[str, list[float]] = defaultdict(list)
     for item in found:

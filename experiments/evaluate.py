@@ -13,8 +13,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rich.console import Console
-
 from amemgym_env import prompts
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation import Game, evaluate, script_of
@@ -33,7 +31,7 @@ from experiments.progress import Progress
 from experiments.repeats import lines, repeated
 from experiments.run_folder import RunFolder, calls_of
 from experiments.settings import EvaluateSettings, RoleSettings, checked
-from experiments.tables import print_comparison
+from experiments.tables import print_comparison, terminal
 
 GROUPS = (
     "agent",
@@ -152,13 +150,13 @@ def main(composed: dict[str, Any]) -> float:
     """Run one job and print its table; returns the memory score, NaN where there is none."""
     settings = checked(EvaluateSettings, composed)
     if settings.dry_run:
-        Console(width=80, highlight=False).print(estimate.table(estimated(settings)))
+        terminal().print(estimate.table(estimated(settings)))
         return sweep.objective(None)
     document = run(settings)
     print_comparison([document])
     for line in lines(document["repeats"]) if "repeats" in document else []:
         print(line)
-    Console(highlight=False, soft_wrap=True).print(f"written to {document['folder']}", markup=False)
+    terminal(None).print(f"written to {document['folder']}")
     return sweep.objective(document["memory_score"])
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from amemgym_env.scoring import memory_score, uniform_guess
 from amemgym_env.statistics import bca_interval
 from experiments.evolution_runs import Played
-from experiments.tables import WIDTH, number
+from experiments.tables import WIDTH, number, terminal
 
 MEASURES = ("memory", "overall", "write", "read", "utilization", "recall")
 Users = dict[str, dict[str, float]]
@@ -92,7 +91,7 @@ def summary(users: Users, plain: Users) -> dict[str, Any]:
 
 def print_summaries(rows: Mapping[str, Mapping[str, Any]], heading: str) -> None:
     """Print a table of conditions, their gains over the first, and the paper's figures."""
-    console = Console(width=WIDTH, highlight=False)
+    console = terminal()
     table = Table(
         title=heading, title_justify="left", width=WIDTH, box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
     )

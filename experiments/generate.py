@@ -28,6 +28,7 @@ from experiments.generate_settings import GenerateSettings
 from experiments.model_generation import generate_by_model, judged
 from experiments.settings import LitellmBackend, checked
 from experiments.sole_writer import sole_writer
+from experiments.tables import terminal
 
 GROUPS = ("backend", "judge_backend")
 
@@ -84,7 +85,7 @@ def main(composed: dict[str, Any]) -> None:
     scenarios leaves its limits.
     """
     settings = checked(GenerateSettings, composed)
-    console = Console(highlight=False, soft_wrap=True)
+    console = terminal(None)
     if settings.audit is not None:
         _audit(settings, console)
     elif settings.source == "library":

@@ -68,6 +68,7 @@ class Learner:
         self.validation = validation
         self.curve = Curve()
         self._teacher = teacher
+        self._say: Callable[[str], None] = lambda doing: None
         self.env = KINDS[settings.env](
             settings.algorithm.num_envs,
             self.training.pool,
@@ -137,8 +138,12 @@ class Learner:
             "hidden": algorithm.hidden,
         }
 
-    def run(self, report: Report) -> Curve:
-        """Train to the end, or from where an earlier run was; return the curve."""
+    def run(self, report: Report, say: Callable[[str], None] | None = None) -> Curve:
+        """Train to the end, or from where an earlier run was; return the curve.
+
+        `say` is told of every look at the validation set.
+        """
+        self._say = say or self._say
         if not self._resume():
             self._clock = time.process_time()
             self.look(save=False)
@@ -170,6 +175,8 @@ class Learner:
         better = score.mean > self.curve.best
         self.curve.steps.append(self.curve.before + int(self.model.num_timesteps))
         self.curve.scores.append(score)
+        rounds = f"{self.curve.steps[-1]:,} rounds"
+        self._say(f"seed {self.seed}: {rounds}, validation {score.mean:.3f}")
         trained: dict[str, Any] = {"seed": self.seed, "validation": score.mean}
         trained["steps"] = self.curve.steps[-1]
         trained["settings"] = self.settings.identity()

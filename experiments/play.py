@@ -14,7 +14,6 @@ import sys
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from amemgym_env import floors
@@ -28,7 +27,7 @@ from amemgym_env.memory import in_time_order
 from amemgym_env.scoring import exam_scores, mean, uniform_guess
 from amemgym_env.transcript import transcript
 from amemgym_env.turn import NO_ANSWER, Entry, Operation, Phase, Question
-from experiments.tables import WIDTH, number
+from experiments.tables import WIDTH, number, terminal
 
 HELP = """\
   TEXT             say it, which ends your turn (an empty line: say nothing)
@@ -205,7 +204,7 @@ def _print_scores(episode: Episode) -> None:
     for name, values in rows.items():
         overall = number(sum(values) / len(values))
         table.add_row(name, overall, *(number(values[place], 2) for place in shown))
-    Console(width=WIDTH, highlight=False).print(table)
+    terminal().print(table)
 
 
 if __name__ == "__main__":

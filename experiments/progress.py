@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -14,7 +15,28 @@ from amemgym_env.journal import Event
 from amemgym_env.scenario import Scenario
 
 
-class Progress:
+class Live:
+    """A bar on standard error that goes away when its work is done."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+
+    def __enter__(self) -> Self:
+        """Show the bar."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take the bar away."""
+        self._bar.stop()
+
+
+class Progress(Live):
     """A bar with scenarios, turns, calls, dollars and the time left.
 
     The bar moves with every period of every scenario: with many scenarios side by side, none may
@@ -30,14 +52,16 @@ class Progress:
         self._usd: float | None = 0.0
         self._share: dict[str, float] = {}
         console = console or Console(stderr=True)
-        self._bar = Bar(
-            BarColumn(bar_width=10),
-            TextColumn("{task.fields[counts]}"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            console=console,
-            transient=True,
-            disable=not (shown and sys.stderr.isatty()),
+        super().__init__(
+            Bar(
+                BarColumn(bar_width=10),
+                TextColumn("{task.fields[counts]}"),
+                TimeRemainingColumn(),
+                TextColumn("left"),
+                console=console,
+                transient=True,
+                disable=not (shown and sys.stderr.isatty()),
+            )
         )
         self._task = self._bar.add_task("", total=float(scenarios), counts=self.counts())
 
@@ -67,20 +91,6 @@ class Progress:
     def _spend(self, usage: Event) -> None:
         price = usage.get("usd", 0.0)
         self._usd = None if self._usd is None or price is None else self._usd + price
-
-    def __enter__(self) -> Progress:
-        """Show the bar."""
-        self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Take the bar away."""
-        self._bar.stop()
 
 
 def _short(count: int) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 
 from amemgym_env.backend import Models, Recorded
 from amemgym_env.errors import ConfigError, RunError
-from amemgym_env.evaluation import DEFAULT_TOP_K, Game, script_of
+from amemgym_env.evaluation import DEFAULT_TOP_K, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.journal import Event, FileJournal
 from amemgym_env.play import made_agent
 from amemgym_env.scenario_files import slug
 from amemgym_env.script import Script
 from amemgym_env.turn import Agent
+from experiments.evaluate import game_of, roles
 from experiments.models import agent_maker, backends
 from experiments.settings import EvaluateSettings, checked
 
@@ -58,12 +59,7 @@ class RecordedRun:
 
     def models(self, script: Script, events: Sequence[Event] = ()) -> Models:
         """Return the models of one scenario; calls that are in the record are not made again."""
-        roles = {
-            "user": self.settings.user_backend,
-            "memory": self.settings.memory_backend,
-            "judge": self.settings.judge_backend,
-        }
-        made = backends(self.settings.backend, roles)
+        made = backends(self.settings.backend, roles(self.settings))
         return Models(made(script), recorded=Recorded(events))
 
     def agent(self, models: Models) -> Agent:
@@ -74,18 +70,3 @@ class RecordedRun:
     def top_k(agent: Agent) -> int:
         """Return how many entries the agent is shown; negative: all."""
         return int(getattr(agent, "top_k", DEFAULT_TOP_K))
-
-
-def game_of(settings: EvaluateSettings) -> Game:
-    """Return how settings play scenarios."""
-    return Game(
-        difficulty=settings.difficulty,
-        seed=settings.seed,
-        rounds_initial=settings.rounds_initial,
-        rounds_update=settings.rounds_update,
-        shuffle_choices=settings.shuffle_choices,
-        diagnosis=settings.diagnosis,
-        upper_bound=settings.upper_bound,
-        capacity=settings.capacity,
-        question_blind=settings.question_blind,
-    )

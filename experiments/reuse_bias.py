@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from rich.console import Console
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.sets import scenarios as named_scenarios
@@ -34,7 +33,7 @@ from experiments.settings import (
     SimulatedBackend,
     checked,
 )
-from experiments.tables import interval, number
+from experiments.tables import interval, number, terminal
 
 RESAMPLES = 2000
 
@@ -169,7 +168,7 @@ def main(composed: dict[str, Any]) -> float:
     backend = settings.backend
     simulated = isinstance(backend, SimulatedBackend)
     modelled = not isinstance(backend, SimulatedBackend) or named_profile(backend.profile).echo > 0
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = terminal(None)
     for line in table(rows, modelled):
         console.print(line)
     console.print(

@@ -7,16 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from experiments.evolution_measures import signed
-from experiments.tables import WIDTH, number
+from experiments.tables import WIDTH, number, terminal
 
 
 def print_search(document: Mapping[str, Any]) -> None:
     """Print how many candidates were tried, the finalists, and what the chosen one is worth."""
-    console = Console(width=WIDTH, highlight=False)
+    console = terminal()
     states = Counter(trial["state"] for trial in document["trials"])
     told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
     table = Table(

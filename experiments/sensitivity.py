@@ -23,7 +23,6 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
-from rich.console import Console
 
 from amemgym_env import prompts
 from amemgym_env.errors import ConfigError
@@ -40,6 +39,7 @@ from experiments.models import agent_maker, backends
 from experiments.redrawn_user import RedrawnUser, redrawn
 from experiments.run_folder import RunFolder, numbered, write
 from experiments.settings import CONF, Count, EvaluateSettings, Settings, checked
+from experiments.tables import terminal
 
 Document = dict[str, Any]
 BUILT_IN_NAME = "built-in"
@@ -282,7 +282,7 @@ def _number(value: float) -> float | None:
 def main(given: Document) -> float | None:
     """Run the job and print its table; returns the range over users."""
     result = run(checked(SensitivitySettings, given))
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = terminal(None)
     for line in lines(result):
         console.print(line)
     console.print(f"written to {result['folder']}")

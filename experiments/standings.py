@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 import agents
@@ -39,7 +38,7 @@ from experiments.models import backends
 from experiments.rule_agent import RuleAgent
 from experiments.run_folder import RunFolder, write
 from experiments.settings import BackendSettings, Count, Settings, checked
-from experiments.tables import WIDTH, interval, number
+from experiments.tables import WIDTH, interval, number, terminal
 
 NEVER, HAND, SEARCHED = "never write", "hand rule", "searched rule"
 TRAINED, EVOLVED, AWE = "trained policy", "AWI, evolved", "AWE, default"
@@ -165,7 +164,7 @@ def _played(
 
 def show(document: Mapping[str, Any]) -> None:
     """Print a table for each set, best memory score first, and what is absent."""
-    console = Console(width=WIDTH, highlight=False)
+    console = terminal()
     for name, rows in document["standings"].items():
         heading = f"{name}; {document['capacity']} entries"
         if document["simulated"]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from experiments.pareto import Cost
@@ -17,6 +16,7 @@ from experiments.tables import (
     interval,
     number,
     references,
+    terminal,
     title,
 )
 
@@ -43,7 +43,7 @@ def print_sweep(
     rows: Sequence[Row], first: Mapping[str, Any], fronts: Mapping[str, Sequence[int]]
 ) -> None:
     """Print the closing table, best memory score first, with the floors below it, and the front."""
-    console = Console(width=WIDTH, highlight=False)
+    console = terminal()
     ranked = sorted(rows, key=lambda row: (row.score is None, -(row.score or 0.0), row.number))
     console.print(_table(title(first), ranked, fronts))
     told = [f"{name.replace('_', ' ')} {number(value)}" for name, value in references(first)]

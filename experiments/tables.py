@@ -32,6 +32,15 @@ NO_FLOOR = "one_period_late"
 NO_FLOOR_NOTE = "One period late is no floor: it is a perfect memory of the period before."
 
 
+def terminal(width: int | None = WIDTH) -> Console:
+    """Return the terminal, with texts as they are: `set:100:3` is no emoji, `[a]` no markup.
+
+    Without a width long lines are left to the terminal, so that paths can be copied.
+    """
+    soft = width is None
+    return Console(width=width, soft_wrap=soft, highlight=False, markup=False, emoji=False)
+
+
 def comparison(documents: Sequence[Document]) -> Table:
     """Return agents as rows, best memory score first, and the floors of the first below them."""
     ranked = sorted(documents, key=_rank)
@@ -46,7 +55,7 @@ def comparison(documents: Sequence[Document]) -> Table:
     for name in ("overall", "95 %", "memory", "95 %", "write", "read", "util."):
         table.add_column(name, justify="right", no_wrap=True)
     for document in ranked:
-        intervals, failures = document["confidence_interval"], document["failures"]
+        intervals, failures = document["confidence_interval"], rates(document["failures"])
         table.add_row(
             _label(document),
             number(document["overall"]),
@@ -59,6 +68,16 @@ def comparison(documents: Sequence[Document]) -> Table:
     for name, value in references(ranked[0]):
         table.add_row(name.replace("_", " "), number(value), style="dim")
     return table
+
+
+def rates(failures: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the rates of failures; none where no probe attributed any, as without diagnosis."""
+    known = any(value for name, value in failures.items() if name != "unattributed")
+    blind = not known and bool(failures.get("unattributed"))
+    return {
+        name: None if blind and name != "unattributed" else value
+        for name, value in failures.items()
+    }
 
 
 def references(document: Document) -> list[tuple[str, float | None]]:
@@ -87,10 +106,13 @@ def notes(document: Document) -> list[str]:
     if document["causes"]:
         causes = ", ".join(f"{count} {name}" for name, count in document["causes"].items())
         lines.append(f"wrong without a choice: {causes}")
-    if document["without_memory_score"]:
+    if document["upper_bound"] is None:
+        lines.append("no upper bound was asked, so there is no memory score")
+    elif document["without_memory_score"]:
         lines.append(f"{document['without_memory_score']} user-periods have no memory score")
-    if document["failures"]["unattributed"]:
-        lines.append(f"unattributed failures: {number(document['failures']['unattributed'])}")
+    unattributed = document["failures"]["unattributed"]
+    if unattributed:
+        lines.append(f"failures that no probe attributes: {number(unattributed)}")
     share = document.get("retrieved_share")
     if share is not None and share >= 0.9 and _chooses(document):
         lines.append(f"{share:.0%} of the memory is retrieved: top_k leaves next to nothing out")
@@ -110,7 +132,7 @@ def _chooses(document: Document) -> bool:
 
 def print_comparison(documents: Sequence[Document], console: Console | None = None) -> None:
     """Print the table and what must be known beside it."""
-    console = console or Console(width=WIDTH, highlight=False)
+    console = console or terminal()
     console.print(comparison(documents))
     if NO_FLOOR in documents[0]["floors"]:
         console.print(NO_FLOOR_NOTE, style="dim")

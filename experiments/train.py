@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from amemgym_env import policies
 from amemgym_env.errors import ConfigError
@@ -35,7 +33,7 @@ from experiments.measuring import Bench, Scores, chooser, shuffled
 from experiments.run_folder import RunFolder, write
 from experiments.settings import checked
 from experiments.train_baselines import PLANNING, SUPERVISED, Tuned, scored, tuned
-from experiments.train_progress import TrainProgress
+from experiments.train_progress import Say, TrainProgress
 from experiments.train_settings import TrainSettings
 
 GROUPS = ("algorithm",)
@@ -63,19 +61,23 @@ def run(settings: TrainSettings) -> dict[str, Any]:
             )
     features = FeatureSet(question_blind=settings.question_blind)
     shared: dict[str, Any] = {"difficulty": settings.difficulty, "features": features}
+    progress = TrainProgress(settings.steps * settings.seeds)
+    say = progress.say
+    say(f"making {settings.validation} ready, which chooses the best checkpoint")
     validation = Bench(settings.validation, **shared)
+    say(f"making {settings.scenarios} ready: {settings.pool_size} scripts to train on")
     training = Bench(settings.scenarios, limit=settings.limit, size=settings.pool_size, **shared)
     # Whatever cannot be is refused before a folder is made.
     Learner(settings, settings.seed, Path(), training, validation, None).begun()
-    say = Console(stderr=True, highlight=False).print if sys.stderr.isatty() else _silent
     folder = RunFolder.open(settings.out, "train", settings.identity(), settings.resume)
     rules = tuned(training.head(_TUNING), settings.hand_candidates, settings.planning, say)
+    say("scoring the baselines on validation")
     lines = {
         name: float(scores.mean())
         for name, scores in scored(rules.choosers, validation, _SLOW).items()
     }
     write(folder.path / "baselines.json", json.dumps({"validation": lines}, indent=1))
-    curves = _trained(settings, folder.path, training, validation, rules)
+    curves = _trained(settings, folder.path, training, validation, rules, progress)
     document = curve_picture.data(curves, lines)
     title = f"{settings.env}, {settings.algorithm.name}, difficulty {settings.difficulty}"
     picture = curve_picture.draw(document, lines, folder.path, title)
@@ -89,18 +91,20 @@ def run(settings: TrainSettings) -> dict[str, Any]:
     return {**results, "folder": str(folder.path)}
 
 
-def _silent(*words: object) -> None:
-    """Say nothing: nobody looks."""
-
-
 def _trained(
-    settings: TrainSettings, folder: Path, training: Bench, validation: Bench, rules: Tuned
+    settings: TrainSettings,
+    folder: Path,
+    training: Bench,
+    validation: Bench,
+    rules: Tuned,
+    progress: TrainProgress,
 ) -> list[Curve]:
     """Train every seed, side by side or one by one; return their curves."""
     seeds = list(range(settings.seed, settings.seed + settings.seeds))
     # What imitates goes to another process as its examples would: policies of plain arrays.
     teacher = rules.slots_writer if settings.env == "slots" else rules.choosers[SUPERVISED]
     if settings.workers > 1 and settings.seeds > 1:
+        progress.say(f"training {settings.seeds} seeds, {settings.workers} side by side")
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(min(settings.workers, settings.seeds), context) as pool:
             _JOB.update(
@@ -112,11 +116,17 @@ def _trained(
             )
             return list(pool.map(_in_child, seeds))
     curves = []
-    with TrainProgress(settings.steps * len(seeds)) as progress:
-        for number, seed in enumerate(seeds):
+    for number, seed in enumerate(seeds):
+        progress.say(f"seed {seed}: training, warm start: {settings.warm_start}")
+        with progress:
             report = progress.of(number, seed, settings.steps)
-            curves.append(_one(settings, folder, training, validation, teacher, seed, report))
+            given = (settings, folder, training, validation, teacher, seed, report)
+            curves.append(_one(*given, say=progress.say))
     return curves
+
+
+def _silent(doing: str) -> None:
+    """Say nothing: several speak at once."""
 
 
 _JOB: dict[str, Any] = {}
@@ -135,10 +145,11 @@ def _one(
     teacher: Any,
     seed: int,
     report: Callable[[int, float], None],
+    say: Say = _silent,
 ) -> Curve:
     begin = None if settings.warm_start == "none" else teacher
     learner = Learner(settings, seed, folder / f"seed-{seed}", training, validation, begin)
-    return learner.run(report)
+    return learner.run(report, say)
 
 
 def _final(
@@ -147,7 +158,7 @@ def _final(
     curves: list[Curve],
     rules: Tuned,
     shared: Mapping[str, Any],
-    say: Callable[[str], None],
+    say: Say,
 ) -> dict[str, Any]:
     """Score the best checkpoints and all baselines on the sets that nothing was tuned on."""
     found = [
@@ -156,15 +167,19 @@ def _final(
     ]
     sets: dict[str, Bench] = {}
     if settings.test is not None:
+        say(f"making {settings.test} ready, which nothing was tuned on")
         sets["test"] = Bench(settings.test, **shared)
     if settings.v1 is not None:
+        say("making v1.base ready")
         sets["v1.base"] = Bench(settings.v1, scripts=_V1_SCRIPTS, **shared)
     seeds: dict[str, list[Scores]] = {}
     baselines: dict[str, dict[str, Scores]] = {}
     controls: dict[str, Scores] = {}
     for name, bench in sets.items():
-        say(f"scoring on {name}")
+        say(f"scoring policy and baselines on {name}")
         seeds[name] = [bench.score(chooser(policy), settings.env) for policy in found]
+        if PLANNING in rules.choosers:
+            say(f"planning with the truth on {name}, the slowest baseline")
         baselines[name] = scored(rules.choosers, bench, frozenset())
         if name == "test":
             controls = _controls(bench, found, rules, settings)

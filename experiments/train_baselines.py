@@ -40,8 +40,9 @@ def tuned(bench: Bench, hand_candidates: int, planning: bool, say: Callable[[str
     say("tuning the supervised writer")
     classifier = tuning.exposure_classifier(bench)
     bar, alike = _writer(classifier, bench)
-    say("tuning the best hand rule")
+    say(f"tuning the best hand rule: {hand_candidates} candidates")
     hand = tuning.hand_rule(bench.part(0, _SEARCHED), hand_candidates)
+    say("tuning the rules that are told the truth")
     truth = tuning.best_of([true_writer(value) for value in ALIKE], bench)
     similar = tuning.best_of([baselines.similar_openers(value) for value in ALIKE], bench)
     choosers: dict[str, Chooser] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,21 @@ def test_a_run_that_is_done_is_not_trained_again_and_an_interrupted_one_goes_on(
     (tmp_path / "run" / "seed-0" / "state.pt").write_bytes(b"torn")
     with pytest.raises(RunError, match="cannot be continued"):
         train.run(settings(*SMALL, "out=run"))
+
+
+def test_a_training_says_what_it_does_before_it_takes_long(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    train.main(settings(*SMALL, "out=run").model_dump(mode="json"))
+    printed = capsys.readouterr()
+    said = printed.err.splitlines()
+    assert re.fullmatch(r" +\d+ s  making validation:3 ready, .*", said[0])
+    wanted = ["making train:4", "hand rule: 20 candidates", "baselines on validation"]
+    wanted += ["seed 0: 0 rounds, validation", "making test:3", "policy and baselines on test"]
+    at = 0
+    for words in wanted:
+        at = next(i for i, line in enumerate(said) if i >= at and words in line)
+    assert "a policy scores lower there" in " ".join(printed.out.split())
 
 
 class Canary:

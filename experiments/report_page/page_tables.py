@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from experiments.report_page.measures import Measures
 from experiments.report_page.runs import Run
-from experiments.tables import MEANINGS, interval, number, references
+from experiments.tables import MEANINGS, interval, number, rates, references
 
 
 class Cell(NamedTuple):
@@ -95,7 +95,7 @@ def leaderboard(runs: Sequence[Run]) -> Table:
     header += ["util.", "unattr.", "lucky", "unscored", "users", "mode", "model"]
     rows = []
     for run in runs:
-        of, failures = run.document, run.document.failures
+        of, failures = run.document, rates(run.document.failures)
         intervals = of.confidence_interval
         external = " (external memory)" if of.memory == "external" else ""
         simulated = "simulated: " if of.simulated else ""
