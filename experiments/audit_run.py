@@ -3,9 +3,9 @@
     python -m experiments.report audit runs/evaluate-0001
 
 Turns in a script's own words are read as the simulated model reads them. All others are read by the
-run's judge model where it has a real one, else by their wording. Baselines: of honest utterances
-that the wording reader has not seen, about one exposure in six goes unnoticed and no follow-up of
-two hundred is taken for a leak. Exit status 0, with `--fail-if-faulty` 1 when a turn is faulty, and
+run's judge model where it has a real one, else by their wording. Baselines: of utterances that the
+wording reader has not seen, about one exposure in four goes unnoticed, and one follow-up in sixty
+is taken for a leak. Exit status 0, with `--fail-if-faulty` 1 when a turn is faulty, and
 2 for an error.
 """
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agents import Native
+from amemgym_env import neutral
 from amemgym_env.backend import Backend, Call, Completion, Models, Usage
 from amemgym_env.errors import ParseError
 from amemgym_env.evaluation import evaluate
@@ -16,9 +20,18 @@ from amemgym_env.journal import MemoryJournal
 from amemgym_env.judge_prompts import ExposureJudgement
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import Script, build
-from amemgym_env.topics import topic
+from amemgym_env.topics import topic, topic_index, utterances
 from amemgym_env.turn import Variable
 from amemgym_env.turn_audit import TextReader, audit_turns
+from experiments import job, report
+from experiments.evaluate import run as play
+from experiments.settings import EvaluateSettings, checked
+
+LEAK = "By the way, my air travel nerves leave me panicked whenever I board. What helps?"
+NAMELESS_LEAK = (
+    "My hands shake from take-off until we land and I cannot speak to anyone on the plane."
+)
+SILENCE = "Somebody at the office asked me about the airport yesterday. What should one know?"
 
 
 @pytest.fixture(scope="module")
@@ -78,27 +91,24 @@ def test_b08_17_a_planted_leak_is_found_with_its_turn(scenario: Scenario) -> Non
     script = build(scenario)
     assert scenario.qas[0].topic == "air_travel"
     place = follow_up_place(script)
-    leak = "By the way, my air travel nerves leave me panicked whenever I board. What helps?"
-    audit = planted(script, events_of(scenario), place, leak)
+    audit = planted(script, events_of(scenario), place, LEAK)
     finding = next(item for item in audit.findings if item.variable == "air_travel_nerves")
     assert finding[:4] == (*place, "leak")
     assert (finding.expected, finding.found) == (None, "panicked")
-    assert finding.message == leak
+    assert finding.message == LEAK
 
 
 def test_b08_17_a_leak_that_names_nothing_is_found_too(scenario: Scenario) -> None:
     script = build(scenario)
     place = follow_up_place(script)
-    leak = "My hands shake from take-off until we land and I cannot speak to anyone on the plane."
-    audit = planted(script, events_of(scenario), place, leak)
+    audit = planted(script, events_of(scenario), place, NAMELESS_LEAK)
     assert [(f[:3], f.fault) for f in audit.findings] == [(place, "leak")]
 
 
 def test_a_planted_silence_is_found_with_its_turn(scenario: Scenario) -> None:
     script = build(scenario)
     place = opener_place(script, "air_travel_nerves")
-    silence = "Somebody at the office asked me about the airport yesterday. What should one know?"
-    audit = planted(script, events_of(scenario), place, silence)
+    audit = planted(script, events_of(scenario), place, SILENCE)
     finding = next(item for item in audit.findings if item.variable == "air_travel_nerves")
     assert finding[:4] == (*place, "silence")
 
@@ -114,6 +124,139 @@ def test_honest_follow_ups_in_other_words_are_no_leaks(scenario: Scenario) -> No
         audit = planted(script, events, follow_up_place(script), text)
         assert audit.findings == ()
         assert audit.read == 1
+
+
+UNSEEN_LEAKS = (
+    (
+        "air_travel_nerves",
+        "They had to walk me back down the jetway because I was sobbing "
+        "before we had even pushed back.",
+    ),
+    (
+        "air_travel_nerves",
+        "Turbulence rocks me to sleep, and the cabin crew have to shake me when we have arrived.",
+    ),
+    (
+        "air_travel_frequency",
+        "I last sat in an aeroplane when my youngest was still in nappies, "
+        "and he finished school this year.",
+    ),
+    (
+        "debt_repayment_count",
+        "I gave up on my list of creditors after the twelfth name, and the letters keep coming.",
+    ),
+    (
+        "debt_repayment_slack",
+        "On the last day of each month my purse is empty, I have nothing that I could put on top.",
+    ),
+    (
+        "coffee_at_home_method",
+        "I spoon powder out of a jar into my mug and fill it up from the kettle.",
+    ),
+    (
+        "coffee_at_home_amount",
+        "I refill my mug from dawn to dusk and stopped counting somewhere past eight.",
+    ),
+    (
+        "weekend_getaways_spending",
+        "I ask for the best suite in the house and never look at the bill when I leave.",
+    ),
+    ("bird_watching_spot", "I watch the feeder from my armchair, behind glass, with a pot of tea."),
+    ("stiff_back_mattress_feel", "My bed sinks in the middle so badly that I wake up in a valley."),
+    (
+        "cycling_fitness_bike_kind",
+        "I press a button and the motor pushes me uphill, my bike hangs at the socket every night.",
+    ),
+    (
+        "cycling_fitness_road_type",
+        "I ride along the trunk road with trucks thundering past my shoulder.",
+    ),
+    (
+        "home_workout_gear",
+        "I have not a single dumbbell or band at home, I use the floor and my own weight.",
+    ),
+    (
+        "official_letters_timing",
+        "I should have answered the office three weeks ago "
+        "and the envelope is still lying unopened here.",
+    ),
+    (
+        "cat_absence_helper",
+        "There is no friend or neighbour whom I could ask to feed my cat while I am gone.",
+    ),
+)
+"""Written without a look at what the reader makes of them; first the variable given away."""
+UNSEEN_FOLLOW_UPS = (
+    "Okay, that helps me already. Which of the two would you try before the other?",
+    "I will sleep on it and come back to you. Is there a book that you would name?",
+    "Hm, I am not convinced yet. What speaks against doing it the other way round?",
+    "Could you repeat the middle part in simpler words, please?",
+    "My thanks for the patience. What should I ask a professional about this?",
+    "Right, and where do most people go wrong with it?",
+    "I like the idea. How long does it usually take until one notices something?",
+    "Let me write that down. Was there a third point as well?",
+    "A colleague said the opposite last week, who is right?",
+    "I had expected something more complicated. Is it really that simple?",
+    "What would you do in the first week?",
+    "Fine, I follow you so far. Please go on with the next step.",
+)
+
+
+def phrases(text: str) -> set[tuple[str, ...]]:
+    """Return all runs of seven words."""
+    said = re.findall(r"[a-z']+", text.lower())
+    return {tuple(said[start : start + 7]) for start in range(len(said) - 6)}
+
+
+def test_what_is_planted_stands_in_no_script_and_in_no_library() -> None:
+    known = {text for about in topic_index().values() for text, _ in utterances(about)}
+    written = set.union(*map(phrases, {*known, *neutral.FOLLOW_UPS, *neutral.OPENERS}))
+    leaks = [text for _, text in UNSEEN_LEAKS]
+    for text in (*leaks, *UNSEEN_FOLLOW_UPS, LEAK, NAMELESS_LEAK, SILENCE):
+        assert text not in known
+        assert not phrases(text) & written, text
+
+
+def test_most_unseen_leaks_are_found_and_few_honest_turns_are_taken_for_one(
+    scenario: Scenario,
+) -> None:
+    script = build(scenario)
+    events, place = events_of(scenario), follow_up_place(script)
+    assert {variable for variable, _ in UNSEEN_LEAKS} <= set(scenario.state_schema)
+    found = [planted(script, events, place, text).findings for _, text in UNSEEN_LEAKS]
+    assert all(item[:4] == (*place, "leak") for findings in found for item in findings)
+    assert sum(map(bool, found)) == 11  # of 15; see docs/simulated-model.md
+    named = [
+        variable in {item.variable for item in findings}
+        for (variable, _), findings in zip(UNSEEN_LEAKS, found, strict=True)
+    ]
+    assert sum(named) == 8
+    wrong = [planted(script, events, place, text).findings for text in UNSEEN_FOLLOW_UPS]
+    assert sum(map(bool, wrong)) <= 1
+
+
+def test_b08_17_the_command_finds_what_is_planted_in_a_runs_folder(
+    scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    composed = job.compose("evaluate", ["scenarios=test:1:7", "agent=native", "diagnosis=false"])
+    folder = tmp_path / "run"
+    play(checked(EvaluateSettings, {**composed, "out": str(folder)}), quiet=True)
+    assert report.main(["audit", str(folder), "--fail-if-faulty"]) == 0
+    script = build(scenario)
+    leak, silence = follow_up_place(script), opener_place(script, "air_travel_nerves")
+    (journal,) = (folder / "journals").iterdir()
+    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    for event in lines:
+        if event["event"] == "turn":
+            place = (event["period"], event["session"], event["round"])
+            event["message"] = {leak: NAMELESS_LEAK, silence: SILENCE}.get(place, event["message"])
+    journal.write_text("".join(json.dumps(event) + "\n" for event in lines), encoding="utf-8")
+    assert report.main(["audit", str(folder)]) == 0
+    assert report.main(["audit", str(folder), "--fail-if-faulty"]) == 1
+    said = capsys.readouterr().out
+    for fault, place, text in (("leak", leak, NAMELESS_LEAK), ("silence", silence, SILENCE)):
+        where = "period {} session {} round {}".format(*place)
+        assert re.search(rf"{fault}: \S+ {where}, .*{re.escape(text[:40])}", said)
 
 
 def test_wording_alone_cannot_tell_where_there_is_no_library(tiny: list[Scenario]) -> None:
