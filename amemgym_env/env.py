@@ -30,7 +30,7 @@ from amemgym_env.scenario import Scenario
 from amemgym_env.schedule import Schedule
 from amemgym_env.scoring import Floats
 from amemgym_env.stores import MemoryIndex, NumpyStore, ReadOnlyView, StoreFactory
-from amemgym_env.transcript import transcript
+from amemgym_env.transcript import transcript, wrapped
 from amemgym_env.turn import Exam, Probe, Turn
 from amemgym_env.user import UserModel, UserVoice, described
 
@@ -306,4 +306,5 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
 
     def _print(self, start: int, told: bool = False) -> None:
         if self.render_mode == "human":
-            print(transcript(self.episode, marks=self.privileged, start=start, told=told))
+            shown = transcript(self.episode, marks=self.privileged, start=start, told=told)
+            print(wrapped(shown))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,6 +24,17 @@ def transcript(episode: Episode, marks: bool = False, start: int = 0, told: bool
     elif episode.place.phase is Phase.DIALOGUE:
         lines.extend(_heading(episode, episode.place))
         lines.append(f"user: {episode.message}")
+    return "\n".join(lines)
+
+
+def wrapped(text: str, width: int = 80) -> str:
+    """Return text for a terminal: long lines go on below, indented; sessions and exams stand apart."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith(("-- ", "== ")) and lines:
+            lines.append("")
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(line, width, subsequent_indent=indent) or [line]
     return "\n".join(lines)
 
 

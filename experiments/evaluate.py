@@ -165,7 +165,9 @@ def swept(composed: dict[str, Any], place: sweep.Place) -> float:
     settings = checked(EvaluateSettings, composed)
     folder = sweep.folder(place.path, settings)
     at = settings.model_copy(update={"out": str(folder)})
-    return sweep.play(place, folder, lambda: run(at, quiet=True))
+    # The bars of several jobs at once would overwrite each other.
+    alone = place.launcher == "BasicLauncher"
+    return sweep.play(place, folder, lambda: run(at, quiet=not alone))
 
 
 if __name__ == "__main__":

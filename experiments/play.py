@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -25,9 +26,9 @@ from amemgym_env.errors import InputError
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.memory import in_time_order
 from amemgym_env.scoring import exam_scores, mean, uniform_guess
-from amemgym_env.transcript import transcript
+from amemgym_env.transcript import transcript, wrapped
 from amemgym_env.turn import NO_ANSWER, Entry, Operation, Phase, Question
-from experiments.tables import WIDTH, number, terminal
+from experiments.tables import NO_FLOOR_NOTE, WIDTH, number, terminal
 
 HELP = """\
   TEXT             say it, which ends your turn (an empty line: say nothing)
@@ -38,6 +39,10 @@ HELP = """\
   /help            show this
   /quit            stop, and see the scores so far
 Operations are done when your turn ends, in order."""
+
+
+MOST_MISSED = 5
+"""Missed questions whose right answers are told at the end."""
 
 
 class Quit(Exception):
@@ -59,9 +64,9 @@ def main(arguments: Sequence[str]) -> int:
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"You are the assistant of {_whose(env.episode)}. The exams ask what suits them now.")
-    print("What you do not write down, you will have to do without.")
-    print(HELP)
+    _introduce(env.episode)
+    with suppress(ImportError):  # where there is one, lines are edited with the arrow keys
+        import readline  # noqa: F401
     try:
         _play(env)
     except (Quit, EOFError, KeyboardInterrupt):
@@ -83,23 +88,35 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _introduce(episode: Episode) -> None:
+    scenario, rounds = episode.script.scenario, len(episode.script.utterances)
+    print(f"You are the assistant of {_whose(episode)}. The exams ask what suits them now.")
+    print("What you do not write down, you will have to do without.")
+    print(
+        f"{rounds} rounds of talk in {len(scenario.periods)} periods; each ends in an exam of "
+        f"{len(scenario.qas)} questions."
+    )
+    print(HELP)
+
+
 def _whose(episode: Episode) -> str:
     profile = episode.script.scenario.user_profile
     return str(profile.get("name") or episode.script.scenario.id)
 
 
 def _play(env: AMemGymEnv) -> None:
-    print(f"\n{transcript(env.episode)}")
+    print(f"\n{wrapped(transcript(env.episode))}")
     over = False
     while not over:
         position = env.episode.position
         if env.episode.place.phase is Phase.DIALOGUE:
             action = _turn(env)
         else:
-            action = answers([_answer(question) for question in env.exam().questions])
+            asked = env.exam().questions
+            action = answers([_answer(question, n, len(asked)) for n, question in enumerate(asked)])
         *_, terminated, truncated, _ = env.step(action)
         over = terminated or truncated
-        print(transcript(env.episode, start=position, told=True))
+        print(wrapped(transcript(env.episode, start=position, told=True)))
 
 
 def _turn(env: AMemGymEnv) -> dict[str, object]:
@@ -156,18 +173,22 @@ def _print_memory(
     count = "" if len(entries) == held else f", {len(entries)} shown"
     print(f"  [{name}: {size} {'entry' if size == '1' else 'entries'}{count}]")
     for entry in in_time_order(entries):
-        print(f"    {entry.id}  {entry.text}  ({entry.updated_at[:10]})")
+        _print_entry(entry)
 
 
-def _answer(question: Question) -> int:
+def _print_entry(entry: Entry) -> None:
+    print(wrapped(f"    {entry.id}  {entry.text}  ({entry.updated_at[:10]})"))
+
+
+def _answer(question: Question, number: int, count: int) -> int:
     """Return the index of the choice that the person takes."""
-    print(f"\nexam: {question.text}")
+    print(wrapped(f"\nexam, question {number + 1} of {count}: {question.text}"))
     for place, choice in enumerate(question.choices, start=1):
-        print(f"  {place}. {choice}")
+        print(wrapped(f"  {place}. {choice}"))
     if question.memory:
         print("  [memory]")
     for entry in question.memory:
-        print(f"    {entry.id}  {entry.text}  ({entry.updated_at[:10]})")
+        _print_entry(entry)
     while True:
         given = input(f"answer 1-{len(question.choices)} (Enter: none)> ").strip()
         if given == "/quit":
@@ -204,7 +225,26 @@ def _print_scores(episode: Episode) -> None:
     for name, values in rows.items():
         overall = number(sum(values) / len(values))
         table.add_row(name, overall, *(number(values[place], 2) for place in shown))
-    terminal().print(table)
+    console = terminal()
+    console.print(table)
+    console.print(NO_FLOOR_NOTE, style="dim")
+    _print_missed(episode)
+
+
+def _print_missed(episode: Episode) -> None:
+    """Print what would have been right, now that it is over."""
+    script = episode.script
+    missed = [
+        (exam.period, question, right)
+        for exam in episode.exams
+        for question, right in enumerate(script.right_shown[exam.period])
+        if exam.answers[question] != right
+    ]
+    for period, question, right in missed[:MOST_MISSED]:
+        print(wrapped(f"missed in period {period}: {script.scenario.qas[question].query}"))
+        print(wrapped(f"  right was: {script.choices_shown(question)[right]}"))
+    if len(missed) > MOST_MISSED:
+        print(f"and {len(missed) - MOST_MISSED} more")
 
 
 if __name__ == "__main__":

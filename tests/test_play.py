@@ -87,6 +87,19 @@ def test_the_memory_holds_what_it_may(
     assert "refused: full" in out
 
 
+def test_a_long_evening_fits_80_columns_and_ends_in_what_was_missed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda asked: print(asked) or "")
+    assert main(["--scenarios", "base", "--difficulty", "default"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "121 rounds of talk in 11 periods; each ends in an exam of 10 questions." in out
+    assert "exam, question 10 of 10: " in out
+    assert "right was: " in out.split("Accuracy by period")[1]
+    assert out.rstrip().endswith("and 105 more")
+
+
 def test_an_unknown_scenario_is_an_error_without_a_traceback() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "experiments.play", "--scenario", "nobody"],
@@ -109,7 +122,7 @@ def test_the_terminal_looks_as_the_human_render_mode(
     env.step(say("Fine.", Operation.add("likes tea")))
     env.step(say("Well."))
     env.step(answers([0, 1]))
-    rendered = capsys.readouterr().out.splitlines()
+    rendered = [line for line in capsys.readouterr().out.splitlines() if line]
     assert len(set(rendered)) == len(rendered), "nothing is told twice"
     out = played(["/add likes tea", "Fine.", "Well.", "1", "2"], monkeypatch, capsys)
     typed = out.replace("you> ", "").replace("answer 1-2 (Enter: none)> ", "").splitlines()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -269,6 +270,26 @@ def test_a_thousand_scenarios_open_and_are_loaded_one_by_one(opened: Any, tmp_pa
     tab.click("#scenario-after")
     sync_api.expect(tab.locator("#inspector-grids .facts").first).to_contain_text(" 0 ")
     assert tab.evaluate("performance.getEntriesByType('resource').length") <= 3
+
+
+@pytest.mark.evidence
+def test_a_thousand_played_scenarios(opened: Any, tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "run", "scenarios=train:1000:3", "agent=native")
+    out = tmp_path / "page" / "report.html"
+    assert main([str(folder), "--out", str(out)]) == 0
+    assert len(list((out.parent / "report_data").iterdir())) == 1000
+    assert out.stat().st_size < 1_000_000
+    began = time.monotonic()
+    tab = opened(out)
+    assert time.monotonic() - began < 5
+    for number in ("999", "500", "3"):
+        tab.select_option("#scenario", number)
+        sync_api.expect(tab.locator("#inspector-grids .facts").first).to_contain_text(
+            f"train-3-{number},"
+        )
+        tab.locator(".cells td.W, .cells td.R, .cells td.U").first.click()
+        assert "Said by the user" in tab.text_content("#inspector-detail")
+    assert tab.evaluate("performance.getEntriesByType('resource').length") <= 5
 
 
 def test_a_record_that_is_gone_is_told(opened: Any, browser: Any, tmp_path: Path) -> None:

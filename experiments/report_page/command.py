@@ -11,6 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+from rich.progress import track
+
 from experiments.report_page.page import build, save
 from experiments.report_page.runs import load, ranked
 from experiments.report_page.scenario_records import scenario_records
@@ -29,7 +32,17 @@ def main(arguments: Sequence[str]) -> int:
     if out.is_dir():
         out = out / "report.html"
     runs = ranked(runs)
-    records = list(scenario_records(runs, warnings, options.scenarios))
+    most = max((len(run.document.scenarios) for run in runs), default=0)
+    records = list(
+        track(
+            scenario_records(runs, warnings, options.scenarios),
+            "reading journals",
+            total=most,
+            console=Console(stderr=True),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+    )
     for text in warnings:
         print(f"warning: {text}", file=sys.stderr)
     # The page may be passed on: it names folders, not where they lie on this machine.
