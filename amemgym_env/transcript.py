@@ -28,7 +28,7 @@ def transcript(episode: Episode, marks: bool = False, start: int = 0, told: bool
 
 
 def wrapped(text: str, width: int = 80) -> str:
-    """Return text for a terminal: long lines go on below, indented; sessions and exams stand apart."""
+    """Return text for a terminal: long lines are continued, sessions and exams stand apart."""
     lines: list[str] = []
     for line in text.splitlines():
         if line.startswith(("-- ", "== ")) and lines:
