@@ -212,7 +212,7 @@ def run(settings: SensitivitySettings) -> Document:
     ]  # fmt: skip
     result = {
         "label": documents[base][0]["label"],
-        "simulated": documents[base][0]["simulated"],
+        "simulated": planned[base][0].backend.name == "simulated",
         "settings": settings.model_dump(mode="json", exclude={"out"}),
         "rows": rows,
         "range": {axis: _range(rows, axis) for axis in axes},

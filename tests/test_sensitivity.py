@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from amemgym_env.calls import Call
+from amemgym_env.calls import Call, Completion
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.journal import FileJournal
@@ -16,8 +16,9 @@ from amemgym_env.prompt import Templates, message
 from amemgym_env.prompts import KINDS
 from amemgym_env.scenario import Scenario
 from amemgym_env.script import Kind, build
+from amemgym_env.simulated import SimulatedModel
 from amemgym_env.topics import topic
-from experiments import job
+from experiments import job, models
 from experiments.redrawn_user import RedrawnUser, redrawn
 from experiments.sensitivity import SensitivitySettings, Variant, lines, row, run
 from experiments.settings import CONF, checked
@@ -95,6 +96,29 @@ def test_the_job_plays_every_variant_and_says_what_is_not_modelled(tmp_path: Pat
     written = json.loads((out / "sensitivity.json").read_text(encoding="utf-8"))
     assert written["rows"] == result["rows"]
     assert run(given)["rows"] == result["rows"]  # read, not played again
+
+
+class Picky(SimulatedModel):
+    """Gives no answer to exam questions in the words of one wording."""
+
+    def complete(self, call: Call) -> Completion:
+        done = super().complete(call)
+        picky = call.kind == "exam_answer" and "Pick the one option" in call.messages[-1]["content"]
+        return done._replace(text="I would rather not.") if picky else done
+
+
+def test_a_model_that_reads_wordings_is_seen_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "SimulatedModel", Picky)
+    result = run(settings("scenarios=tiny", "seeds=1", "users=[script]", f"out={tmp_path}"))
+    first, plain, _ = result["rows"]
+    assert (first["cells_that_differ"], plain["score"]) == (0, 0.0)
+    assert plain["difference"] < 0
+    assert plain["interval"][1] < 0
+    assert result["range"]["wording"] == pytest.approx(first["score"])
+    assert plain["cells_that_differ"] == round(first["score"] * plain["cells"])
+    assert "cells differ)" in "\n".join(lines(result))
 
 
 def turns(folder: Path) -> list[tuple[Any, ...]]:
