@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +20,7 @@ from amemgym_env.errors import ConfigError
 from amemgym_env.generation.rehearsal import Rehearsal
 from amemgym_env.generation.settings import BASE
 from experiments import generate
+from experiments.settings import CONF, LitellmBackend
 from tests.generation_cases import valid
 from tests.generation_server import FAULTS, GenerationServer
 from tests.server import Behaviour, Faults
@@ -116,6 +122,31 @@ def test_an_audit_with_a_judge_shows_its_figures_and_asks_once(
     assert hits == 15
     generate.main(given)
     assert sum(server.hits.values()) == hits
+
+
+@pytest.mark.skipif(os.name != "posix", reason="nothing is killed like this elsewhere")
+def test_a_killed_process_costs_what_was_under_way_and_the_same_file_comes_out(
+    server: GenerationServer,
+) -> None:
+    backend = {**job_settings(server)["backend"], "seed": 0}  # as the command's own is
+    generate.main(job_settings(server, out="whole.json", backend=backend))
+    whole = sum(server.hits.values())
+    shape = ["periods=2", "questions=3", "changes_per_period=2", "n=3", "repairs=6"]
+    model = ["backend.model=openai/gpt-4.1-mini", f"backend.api_base={server.address}"]
+    command = [sys.executable, "-m", "experiments.generate", "source=model", "out=my.json"]
+    root = {**os.environ, "PYTHONPATH": str(CONF.parent)}
+    with subprocess.Popen([*command, *shape, *model], env=root, stderr=subprocess.DEVNULL) as first:
+        while sum(server.hits.values()) < whole + whole // 2 and first.poll() is None:
+            time.sleep(0.005)
+        first.kill()
+    assert first.returncode == -signal.SIGKILL
+    assert not Path("my.json").exists()
+    generate.main(job_settings(server, backend=backend))
+    assert Path("my.json").read_bytes() == Path("whole.json").read_bytes()
+    assert {path.suffix for path in Path().iterdir()} == {".json", ".calls"}
+    assert sum(usage["calls"] for usage in report()["bill"].values()) == whole
+    under_way = LitellmBackend(name="litellm", model="").max_concurrency
+    assert sum(server.hits.values()) <= 2 * whole + under_way
 
 
 @pytest.mark.parametrize(
