@@ -179,7 +179,8 @@ def finish(path: Path) -> int:
         print_sweep(rows, documents[0], fronts)
     launchers = sorted({record["launcher"] for record in records.values() if "launcher" in record})
     print(f"{len(rows)} of {len(jobs)} jobs finished ({', '.join(launchers) or 'no launcher'})")
-    print(f"written to {path}")
+    here = Path.cwd()
+    print(f"written to {path.relative_to(here) if path.is_relative_to(here) else path}")
     failed = [job for job in jobs if job["status"] not in ("done", "stopped")]
     for job in failed:
         where = f"; see {path / job['folder'] / 'traceback.txt'}" if job["error"] else ""

@@ -51,8 +51,9 @@ def print_sweep(
     if NO_FLOOR in first["floors"]:
         console.print(NO_FLOOR_NOTE, style="dim")
     best = [row for row in rows if row.number in {*fronts["tokens"], *fronts["usd"]}]
-    cheapest = sorted(best, key=lambda row: row.cost.tokens)
-    console.print(_table("Pareto front, cheapest first", cheapest, fronts))
+    if len(best) > 1:
+        cheapest = sorted(best, key=lambda row: row.cost.tokens)
+        console.print(_table("Pareto front, cheapest first", cheapest, fronts))
     console.print(COST_NOTE, style="dim")
     if any(row.cost.estimated for row in rows):
         console.print("US$: estimated at gpt-4.1-mini's list price; nothing was paid", style="dim")

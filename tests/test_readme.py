@@ -23,6 +23,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
+
+from amemgym_env.version import VERSION
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -138,3 +141,26 @@ def test_the_only_links_into_the_project_lead_somewhere() -> None:
     for path in PAGES:
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_the_citation_is_of_this_version_and_of_people_and_entities_alone() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["version"] == VERSION
+    assert cited["authors"] == [{"name": "AMemGym-env contributors"}]
+    (paper,) = cited["references"]
+    assert paper["doi"].endswith("2603.01966")
+    assert all(set(author) == {"family-names", "given-names"} for author in paper["authors"])
+
+
+def test_the_readmes_agent_is_the_one_of_the_contract() -> None:
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "CONTRIBUTING.md")]
+    shown, kept = (text.split("# my_agent.py\n")[1].split("```")[0] for text in texts)
+    assert shown == kept
+    assert len([line for line in shown.splitlines() if line.strip()]) <= 25
+
+
+def test_the_index_of_the_docs_leads_to_every_page() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"index.md"}
+    assert set(re.findall(r"\]\((\S+\.md)\)", index)) == pages
