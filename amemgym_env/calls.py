@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from amemgym_env.accounts import Usage
 from amemgym_env.errors import Cause
 from amemgym_env.prompt import Message, Role
-from amemgym_env.randomness import digest
+from amemgym_env.randomness import text_digest
 
 
 class Call(NamedTuple):
@@ -102,10 +102,7 @@ _POOLS = threading.Lock()
 
 def call_key(backend: Backend, call: Call) -> str:
     """Return what identifies a call in records and caches: model, parameters, kind, messages."""
-    return digest(
-        "call",
-        backend.name,
-        json.dumps(dict(backend.parameters), sort_keys=True),
-        call.kind,
-        *(text for part in call.messages for text in (part["role"], part["content"])),
-    ).hex()
+    texts = ["call", backend.name, json.dumps(dict(backend.parameters), sort_keys=True), call.kind]
+    for part in call.messages:
+        texts += (part["role"], part["content"])
+    return text_digest(texts).hex()

@@ -1,4 +1,4 @@
-"""Any real language model, through litellm: the one place that imports it.
+"""Any real language model, through litellm.
 
 There is one retry layer, this one; litellm's and the SDKs' are switched off. Only transport is
 tried again. Parameters that a model refuses are left out once, with a warning, and stand in the
@@ -8,22 +8,21 @@ record of every call. Keys are read from the environment when a call is made and
 from __future__ import annotations
 
 import asyncio
-import atexit
 import functools
 import os
 import time
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from amemgym_env import loop_thread
+from amemgym_env import litellm_senders, loop_thread
 from amemgym_env.accounts import Usage
 from amemgym_env.budget import Budget
 from amemgym_env.call_cache import CallCache
 from amemgym_env.calls import Backend, Call, Completion, call_key
 from amemgym_env.errors import ConfigError, TransportError
+from amemgym_env.litellm_library import Facts, facts, library, request
 from amemgym_env.model_parameters import (
     Format,
     Parameters,
@@ -32,28 +31,14 @@ from amemgym_env.model_parameters import (
     connection,
     warn,
 )
-from amemgym_env.model_replies import Answered, read_response
-from amemgym_env.provider_errors import Fault, classify
+from amemgym_env.model_replies import Answered
+from amemgym_env.provider_errors import Fault
 from amemgym_env.randomness import uniform
-from amemgym_env.redaction import guard_loggers
+
+Send = Callable[[Mapping[str, Any], float], Awaitable[Answered | Fault]]
 
 _LONGEST_DELAY = 60.0
 """Seconds between two attempts at most, unless the provider asks for more."""
-
-
-@functools.cache
-def library() -> Any:
-    """Return litellm, offline where it can be, quiet, and without keys in its logs."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its own imports use what pydantic deprecates
-        import litellm
-    litellm.suppress_debug_info = True
-    litellm.telemetry = False
-    guard_loggers("LiteLLM", "LiteLLM Router", "openai._base_client", "httpx", "asyncio")
-    # Registered after litellm's own, so run before it.
-    atexit.register(loop_thread.stop_shared, litellm.close_litellm_async_clients)  # type: ignore[attr-defined]
-    return litellm
 
 
 class LitellmModel(Backend):
@@ -62,6 +47,7 @@ class LitellmModel(Backend):
     `timeout` is in seconds for one attempt, `retries` the attempts after the first; the n-th waits
     `first_delay * 2 ** n` seconds at most. `api_key_env` names the variable that holds the key
     (None: the provider's usual one). `cache` is a folder. `offline` allows no call at all.
+    `processes` send the requests (0: this one; None: as many as `max_concurrency` is worth).
     """
 
     def __init__(
@@ -77,6 +63,7 @@ class LitellmModel(Backend):
         retries: int = 5,
         first_delay: float = 0.5,
         max_concurrency: int = 32,
+        processes: int | None = 0,
         requests_per_minute: float | None = None,
         response_format: Format = "auto",
         cache: str | Path | None = None,
@@ -97,6 +84,10 @@ class LitellmModel(Backend):
         self._given = {**optional, "api_base": api_base, "format": response_format}
         self._cache = None if cache is None else CallCache(cache)
         self._slots = max_concurrency
+        if processes is None:
+            processes = litellm_senders.fitting(max_concurrency)
+        self.processes = processes
+        self._senders: tuple[int, litellm_senders.Senders] | None = None
         self._gate: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._interval = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._next = 0.0
@@ -127,7 +118,7 @@ class LitellmModel(Backend):
                 return future
             if self.offline:
                 raise TransportError("backend.offline=true, and the call is not in the record")
-            self._prepare()
+            _ = self._prepared
             return loop_thread.shared().submit(self._answer(call, key, deliver))
         except Exception as error:  # noqa: BLE001 - raised where the completion is waited for
             future.set_exception(error)
@@ -138,22 +129,25 @@ class LitellmModel(Backend):
         self.budget.remember(usage)
 
     def close(self) -> None:
-        """Close the cache's file."""
+        """Close the cache's file, and the sending processes if nobody else uses them."""
+        self._senders = None
         if self._cache is not None:
             self._cache.close()
 
-    @functools.cached_property
+    @property
     def prices(self) -> tuple[float, float] | None:
         """Dollars a prompt and a completion token; None: not known."""
-        try:
-            known = library().get_model_info(self.model)
-            costs = known.get("input_cost_per_token"), known.get("output_cost_per_token")
-        except Exception:  # noqa: BLE001 - litellm raises a bare Exception for unknown models
-            costs = None, None
-        if costs[0] is None or costs[1] is None:
+        return self._facts.prices
+
+    @functools.cached_property
+    def _facts(self) -> Facts:
+        if self._senders is None:
+            known = facts(self.model)
+        else:  # they have litellm: this process need not import it too
+            known = loop_thread.shared().submit(self._sending().facts(self.model)).result()
+        if known.prices is None:
             warn(f"{self.model}: price not known; dollars are null in the accounts, not 0")
-            return None
-        return float(costs[0]), float(costs[1])
+        return known
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         """Return what tokens cost in dollars at list price, None where it is not known."""
@@ -161,21 +155,18 @@ class LitellmModel(Backend):
             return None
         return prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]
 
-    @functools.lru_cache(maxsize=1)  # noqa: B019 - backends live as long as their run
-    def _prepare(self) -> None:
-        """Look at what the model can do, before its first call."""
+    @functools.cached_property
+    def _prepared(self) -> bool:
+        """Look at what the model can do, once, before its first call."""
+        if self.processes:
+            self._sending()
         if self.budget.usd is not None and self.prices is None:
             raise ConfigError(
                 f"backend.budget_usd: expected a model with a known price, found {self.model!r}; "
                 "use backend.budget_tokens"
             )
-        litellm = library()
-        try:
-            supported = litellm.get_supported_openai_params(self.model) or []
-            schema = litellm.supports_response_schema(self.model)
-        except Exception:  # noqa: BLE001 - unknown models raise a bare Exception
-            supported, schema = [], False
-        self.asked.choose_form("response_format" in supported, bool(schema))
+        self.asked.choose_form(self._facts.takes_format, self._facts.takes_schema)
+        return True
 
     async def _answer(
         self, call: Call, key: str | None, deliver: Callable[[Completion], None] | None
@@ -188,6 +179,7 @@ class LitellmModel(Backend):
     async def _attempts(
         self, call: Call, deliver: Callable[[Completion], None] | None
     ) -> Completion:
+        send = await self._sender()
         begun, failed = time.perf_counter(), 0
         while True:
             async with self._gated():
@@ -198,19 +190,15 @@ class LitellmModel(Backend):
                 arguments = self.asked.of(call)
                 sent = time.perf_counter()
                 try:
-                    work = library().acompletion(**arguments, **self._fixed(call))
-                    response = await asyncio.wait_for(work, self.timeout)
-                    seconds = time.perf_counter() - sent
-                    retries = Usage(failed, seconds=sent - begun)
-                    done = self._completed(call, read_response(response), seconds, retries)
-                    spent = done.usage
-                    if deliver is not None:
-                        deliver(done)
-                    return done
-                except TimeoutError:
-                    fault = Fault("transport", f"no answer within {self.timeout:g} seconds")
-                except Exception as error:  # noqa: BLE001 - every error is classified
-                    fault = classify(error)
+                    fault = await send({**arguments, **self._fixed(call)}, self.timeout)
+                    if isinstance(fault, Answered):
+                        seconds = time.perf_counter() - sent
+                        retries = Usage(failed, seconds=sent - begun)
+                        done = self._completed(call, fault, seconds, retries)
+                        spent = done.usage
+                        if deliver is not None:
+                            deliver(done)
+                        return done
                 finally:
                     self.budget.settle(estimate, spent)
             failed += 1
@@ -229,6 +217,20 @@ class LitellmModel(Backend):
             delay = min(_LONGEST_DELAY, self.first_delay * 2 ** (failed - 1)) * jitter
             await asyncio.sleep(max(delay, fault.retry_after or 0.0))
 
+    async def _sender(self) -> Send:
+        """Return what sends a request: this process, or others that are ready."""
+        if not self.processes:
+            return request
+        senders = self._sending()
+        await senders.ready()
+        return senders.request
+
+    def _sending(self) -> litellm_senders.Senders:
+        # A forked child cannot use its parent's.
+        if self._senders is None or self._senders[0] != os.getpid():
+            self._senders = (os.getpid(), litellm_senders.shared(self.processes))
+        return self._senders[1]
+
     def _gated(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
         if self._gate is None or self._gate[0] is not loop:
@@ -243,14 +245,8 @@ class LitellmModel(Backend):
                 await asyncio.sleep(wait)
 
     def _fixed(self, call: Call) -> dict[str, Any]:
-        fixed: dict[str, Any] = {
-            "model": self.model,
-            "messages": [dict(part) for part in call.messages],
-            "timeout": self.timeout,
-            "num_retries": 0,
-            "max_retries": 0,
-        }
-        return fixed | connection(self.model, self.api_base, self.api_key_env)
+        known = connection(self.model, self.api_base, self.api_key_env)
+        return {"model": self.model, "messages": call.messages, **known}
 
     def _completed(
         self, call: Call, answer: Answered, seconds: float, retries: Usage

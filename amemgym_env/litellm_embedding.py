@@ -20,7 +20,7 @@ from amemgym_env.call_cache import CallCache
 from amemgym_env.calls import Completion
 from amemgym_env.embedding import Vectors, quantize
 from amemgym_env.errors import ConfigError, TransportError
-from amemgym_env.litellm_backend import library
+from amemgym_env.litellm_library import library
 from amemgym_env.model_parameters import checked_address, checked_key_name, connection
 from amemgym_env.provider_errors import Fault, classify
 from amemgym_env.randomness import digest, uniform

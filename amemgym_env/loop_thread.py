@@ -7,15 +7,19 @@ One loop serves all backends of a process, because provider libraries keep conne
 from __future__ import annotations
 
 import asyncio
+import atexit
 import os
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+Last = Callable[[], Coroutine[Any, Any, None]]
+
 _LOCK = threading.Lock()
+_last: list[Last] = []
 _running: dict[int, LoopThread] = {}
 """The loop of this process, by process id: a forked child gets one of its own."""
 
@@ -32,10 +36,11 @@ class LoopThread:
         """Begin a coroutine in the loop and return at once."""
         return asyncio.run_coroutine_threadsafe(work, self.loop)
 
-    def stop(self, last: Callable[[], Coroutine[Any, Any, None]], timeout: float = 5.0) -> None:
-        """Run a last coroutine (seconds at most), then stop the loop and its thread."""
+    def stop(self, last: Sequence[Last], timeout: float = 5.0) -> None:
+        """Run last coroutines (seconds at most for each), then stop the loop and its thread."""
         try:
-            self.submit(last()).result(timeout)
+            for work in last:
+                self.submit(work()).result(timeout)
         finally:
             self.loop.call_soon_threadsafe(self.loop.stop)
             self._thread.join(timeout)
@@ -53,9 +58,19 @@ def shared() -> LoopThread:
         return found
 
 
-def stop_shared(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Stop the loop of this process, if there is one."""
+def at_exit(last: Last) -> None:
+    """Let a coroutine run in the loop when the process ends; the newest runs first.
+
+    It runs before whatever is registered with `atexit` by now.
+    """
+    with _LOCK:
+        _last.insert(0, last)
+        atexit.unregister(_stop_shared)
+        atexit.register(_stop_shared)
+
+
+def _stop_shared() -> None:
     with _LOCK:
         found = _running.pop(os.getpid(), None)
     if found is not None:
-        found.stop(last)
+        found.stop(_last)

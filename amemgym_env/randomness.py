@@ -8,6 +8,7 @@ agents are compared on the same luck and a resumed run repeats nothing it has no
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -20,6 +21,14 @@ def digest(*key: Key) -> bytes:
     The parts are separated and typed, so ("ab", "c") and ("a", "bc") and (1,) and ("1",) differ.
     """
     return hashlib.blake2b(b"".join(map(_encoded, key)), digest_size=16).digest()
+
+
+def text_digest(texts: Iterable[str]) -> bytes:
+    """Return `digest(*texts)`, faster for many texts."""
+    whole = "\x1estr\x1f".join(texts)
+    return hashlib.blake2b(
+        f"str\x1f{whole}\x1e".encode("utf-8", "surrogatepass"), digest_size=16
+    ).digest()
 
 
 def _encoded(part: Key) -> bytes:

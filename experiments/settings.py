@@ -115,6 +115,7 @@ class LitellmBackend(Settings):
     retries: Annotated[int, Field(ge=0)] = 5
     first_delay: Annotated[float, Field(ge=0)] = 0.5
     max_concurrency: Count = 32
+    processes: Annotated[int, Field(ge=0)] | None = None
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
     cache: str | None = None
     offline: bool = False
@@ -127,6 +128,7 @@ HOW_CALLS_ARE_MADE = {
     "retries",
     "first_delay",
     "max_concurrency",
+    "processes",
     "requests_per_minute",
     "cache",
     "offline",

@@ -11,12 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from amemgym_env.accounts import Usage
 from amemgym_env.call_cache import CallCache
 from amemgym_env.calls import Call, Completion
 from amemgym_env.errors import ConfigError, TransportError
 from amemgym_env.litellm_backend import LitellmModel
+from amemgym_env.randomness import digest, text_digest
 from tests.server import Faults, ModelServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -55,6 +58,12 @@ def test_a_call_is_made_once_for_model_parameters_and_messages(
         with pytest.raises(TransportError, match="offline"):
             offline.complete(ask("new"))
         assert sum(server.hits.values()) == 4
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text(st.characters(exclude_categories=[])), min_size=1))
+def test_a_digest_of_texts_is_the_digest_of_its_parts(texts: list[str]) -> None:
+    assert text_digest(texts) == digest(*texts)
 
 
 def test_faults_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,88 @@
+"""The one place that imports litellm, and one request through it.
+
+litellm's and the SDKs' own retries are switched off. Keys are read from the environment when a
+request is made and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from amemgym_env import loop_thread
+from amemgym_env.model_replies import Answered, read_response
+from amemgym_env.provider_errors import Fault, classify
+from amemgym_env.redaction import guard_loggers
+
+
+def set_environment() -> None:
+    """Let litellm read its price table from its own files, not from the network."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+@functools.cache
+def library() -> Any:
+    """Return litellm, offline where it can be, quiet, and without keys in its logs."""
+    set_environment()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own imports use what pydantic deprecates
+        import litellm
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    guard_loggers("LiteLLM", "LiteLLM Router", "openai._base_client", "httpx", "asyncio")
+    # Registered after litellm's own, so run before it.
+    loop_thread.at_exit(litellm.close_litellm_async_clients)  # type: ignore[attr-defined]
+    return litellm
+
+
+class Facts(NamedTuple):
+    """What litellm knows of a model."""
+
+    prices: tuple[float, float] | None
+    """Dollars a prompt and a completion token; None: not known."""
+    takes_format: bool
+    """Whether a form of the reply may be asked for."""
+    takes_schema: bool
+    """Whether that form may be a JSON schema."""
+
+
+def facts(model: str) -> Facts:
+    """Return what litellm knows of a model by its name."""
+    litellm = library()
+    try:
+        known = litellm.get_model_info(model)
+        prices = float(known["input_cost_per_token"]), float(known["output_cost_per_token"])
+    except Exception:  # noqa: BLE001 - litellm raises a bare Exception for unknown models
+        prices = None
+    try:
+        supported = litellm.get_supported_openai_params(model) or []
+        schema = bool(litellm.supports_response_schema(model))
+    except Exception:  # noqa: BLE001
+        supported, schema = [], False
+    return Facts(prices, "response_format" in supported, schema)
+
+
+async def request(arguments: Mapping[str, Any], timeout: float) -> Answered | Fault:
+    """Send one request (seconds at most) and return what came of it; nothing is raised.
+
+    `arguments` are those of `litellm.acompletion`, as plain data; they are left as they are.
+    """
+    messages = [dict(part) for part in arguments["messages"]]  # providers' code changes them
+    try:
+        # litellm's own limit counts from byte to byte: a server that drips would hold it for ever.
+        async with asyncio.timeout(timeout):
+            response = await library().acompletion(
+                **{**arguments, "messages": messages},
+                timeout=timeout,
+                num_retries=0,
+                max_retries=0,
+            )
+        return read_response(response)
+    except TimeoutError:
+        return Fault("transport", f"no answer within {timeout:g} seconds")
+    except Exception as error:  # noqa: BLE001 - every error is classified
+        return classify(error)

@@ -1,0 +1,299 @@
+"""Processes that send requests: litellm needs some 10 ms of CPU for each, a process has one core.
+
+The parent keeps what is global (slots, pace, retries, budget, cache, records). A child takes the
+arguments of one request and returns what came of it, both as JSON behind its length, over standard
+input and output. It writes no file and has no key but its environment's. It ends by itself with its
+parent, however that ends; if it ends early, that was a transport fault for the requests it had, and
+another one takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import math
+import os
+import signal
+import struct
+import sys
+import threading
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from amemgym_env import loop_thread
+from amemgym_env.errors import ConfigError
+from amemgym_env.litellm_library import Facts, facts, library, request, set_environment
+from amemgym_env.model_replies import Answered
+from amemgym_env.provider_errors import Fault
+
+_LENGTH = struct.Struct(">I")
+_BUFFER = 1 << 20
+"""Bytes that are read ahead."""
+_GRACE = 2.0
+"""Seconds after which a child is taken to hang, or sees that its parent is gone."""
+_CALLS_A_PROCESS = 64
+"""Calls under way at once for which one more process is worth its memory (some 250 MB)."""
+
+
+def fitting(calls_at_once: int) -> int:
+    """Return how many processes serve so many calls under way; 0: this one does it as well."""
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    if os.name != "posix" or cores < 2 or calls_at_once <= _CALLS_A_PROCESS // 2:
+        return 0
+    return min(cores, math.ceil(calls_at_once / _CALLS_A_PROCESS))
+
+
+class Senders:
+    """Some child processes that share the requests of a process; used from its event loop alone.
+
+    They end when the last model that holds this object lets it go, and with the process.
+    """
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.environment = _environment()
+        self._children: list[_Child] = []
+        ending = weakref.finalize(self, _let_go, self._children, os.getpid(), loop_thread.shared())
+        ending.atexit = False
+
+    async def ready(self) -> None:
+        """Wait until every child has begun: some seconds at the first request.
+
+        Raises:
+            ConfigError: they cannot be started.
+        """
+        if sum(child.up for child in self._children) >= self.count:
+            return
+        self._children[:] = [child for child in self._children if not child.ended]
+        while len(self._children) < self.count:
+            self._children.append(_Child())
+        await asyncio.gather(*(asyncio.shield(child.started) for child in self._children))
+
+    async def request(self, arguments: Mapping[str, Any], timeout: float) -> Answered | Fault:
+        """Send one request through the child that has the fewest; see `litellm_library.request`.
+
+        Raises:
+            ConfigError: a child cannot be started.
+        """
+        try:
+            return await (await self._freest()).request(arguments, timeout)
+        except EOFError as error:
+            return Fault("transport", str(error))
+
+    async def facts(self, model: str) -> Facts:
+        """Return what litellm knows of a model; see `litellm_library.facts`.
+
+        Raises:
+            ConfigError: a child cannot be started, or ended.
+        """
+        try:
+            return await (await self._freest()).facts(model)
+        except EOFError as error:
+            raise ConfigError(f"backend.processes: {error}") from error
+
+    async def _freest(self) -> _Child:
+        await self.ready()
+        working = [child for child in self._children if child.up]
+        if not working:
+            raise EOFError("the processes that send requests ended")
+        return min(working, key=lambda child: len(child.waiting))
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the children that have begun."""
+        return [child.pid for child in self._children if child.up]
+
+    async def close(self) -> None:
+        """End the children and wait for them; a further request starts them again."""
+        await _close(self._children)
+
+
+def _environment() -> int:
+    """Return what tells environments apart: a child has the keys that are set when it begins."""
+    # pytest changes this one with every test.
+    items = (item for item in os.environ.items() if item[0] != "PYTEST_CURRENT_TEST")
+    return hash(frozenset(items))
+
+
+def _let_go(children: list[_Child], process: int, loop: loop_thread.LoopThread) -> None:
+    # The collector calls this in any thread, the loop's own too: nobody waits here.
+    if children and process == os.getpid() and not loop.loop.is_closed():
+        loop.submit(_close(children))
+
+
+async def _close(children: list[_Child]) -> None:
+    ending = children[:]
+    children.clear()
+    await asyncio.gather(*(child.close() for child in ending))
+
+
+class _Child:
+    """One process, seen from its parent."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, asyncio.Future[Any]] = {}
+        self.up = self.ended = False
+        self._count = 0
+        self._process: Any = None
+        self._reading: asyncio.Task[None] | None = None
+        self.started = asyncio.ensure_future(self._start())
+
+    @property
+    def pid(self) -> int:
+        pid: int = self._process.pid
+        return pid
+
+    async def request(self, arguments: Mapping[str, Any], timeout: float) -> Answered | Fault:
+        try:
+            # Here too: a child that hangs must not hold its requests.
+            async with asyncio.timeout(timeout + _GRACE):
+                answered, fault = await self._ask(timeout, arguments)
+        except TimeoutError:
+            return Fault("transport", f"no answer within {timeout:g} seconds")
+        if fault is None:
+            return Answered(*answered)
+        return Fault(**{**fault, "parameters": tuple(fault["parameters"])})
+
+    async def facts(self, model: str) -> Facts:
+        prices, *rest = await self._ask(model)
+        return Facts(None if prices is None else (prices[0], prices[1]), *rest)
+
+    async def _ask(self, *question: Any) -> Any:
+        number = self._count = self._count + 1
+        found = self.waiting[number] = asyncio.get_running_loop().create_future()
+        try:
+            self._process.stdin.write(_framed([number, *question]))
+            return await found
+        finally:
+            self.waiting.pop(number, None)
+
+    async def close(self) -> None:
+        with suppress(ConfigError):
+            await self.started
+        if self._reading is not None:
+            self._process.stdin.close()
+            await self._reading
+
+    async def _start(self) -> None:
+        program = "import sys; sys.path[:] = sys.argv[1:]; import amemgym_env.litellm_senders as it"
+        # The modules of this process, but not by chance a file of the present folder.
+        paths = [*filter(None, sys.path), str(Path(__file__).resolve().parents[1])]
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-W", "ignore", "-c", f"{program}; it.serve()", *paths),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        if await _read(self._process.stdout) is None:
+            self.ended = True
+            raise ConfigError(
+                "backend.processes: expected processes that can be started, found one that ended "
+                f"with status {await self._process.wait()}; use backend.processes=0"
+            )
+        self.up = True
+        self._reading = asyncio.ensure_future(self._read())
+
+    async def _read(self) -> None:
+        while (found := await _read(self._process.stdout)) is not None:
+            future = self.waiting.get(found[0])
+            if future is not None and not future.done():
+                future.set_result(found[1])
+        self.up, self.ended = False, True
+        text = f"the process that sends requests ended with status {await self._process.wait()}"
+        for future in self.waiting.values():
+            if not future.done():
+                future.set_exception(EOFError(text))
+
+
+def _framed(message: Any) -> bytes:
+    body = json.dumps(message).encode()
+    return _LENGTH.pack(len(body)) + body
+
+
+async def _read(reader: asyncio.StreamReader) -> Any:
+    """Return the next message, None at the end of the stream."""
+    try:
+        (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+        return json.loads(await reader.readexactly(length))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+
+
+_LOCK = threading.Lock()
+_running: dict[int, Senders] = {}
+"""The senders of this process, by process id: a forked child gets some of its own."""
+
+
+def shared(count: int) -> Senders:
+    """Return the senders of this process, at least `count`, with today's environment."""
+    set_environment()
+    with _LOCK:
+        found = _running.get(os.getpid())
+        if found is None or found.environment != _environment():
+            if not _running:
+                loop_thread.at_exit(close_shared)
+            _running.clear()
+            found = _running[os.getpid()] = Senders(count)
+        found.count = max(found.count, count)
+        return found
+
+
+async def close_shared() -> None:
+    """End the senders of this process, if there are any."""
+    found = _running.pop(os.getpid(), None)
+    if found is not None:
+        await found.close()
+
+
+def serve() -> None:
+    """Be a child: send what comes in on standard input until the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
+    outlet = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not get among the messages
+    asyncio.run(_serve(outlet, os.getppid()))
+
+
+async def _serve(outlet: BinaryIO, parent: int) -> None:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_BUFFER)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    library()
+    # What litellm made at its import stays: it need not be looked through again. A request leaves
+    # hundreds of objects, so that with the usual threshold of 700 each would be a collection.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
+
+    def tell(message: Any) -> None:
+        try:
+            outlet.write(_framed(message))
+            outlet.flush()
+        except BrokenPipeError:
+            os._exit(0)
+
+    async def one(number: int, timeout: float, arguments: dict[str, Any]) -> None:
+        found = await request(arguments, timeout)
+        failed = isinstance(found, Fault)
+        tell([number, [None, vars(found)] if failed else [found, None]])
+
+    async def watch() -> None:
+        # A fork of the parent may hold our input open.
+        while os.getppid() == parent:
+            await asyncio.sleep(_GRACE)
+        os._exit(0)
+
+    work = {loop.create_task(watch())}
+    tell("begun")
+    while (message := await _read(reader)) is not None:
+        if len(message) == 2:
+            tell([message[0], facts(message[1])])
+            continue
+        task = loop.create_task(one(*message))
+        work.add(task)
+        task.add_done_callback(work.discard)
+    os._exit(0)  # nobody is there to be answered: what is under way is not waited for
