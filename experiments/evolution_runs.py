@@ -13,6 +13,7 @@ from typing import Any
 
 from amemgym_env.backend import Models
 from amemgym_env.evaluation import Backends, Game, evaluate, script_of
+from amemgym_env.evolution_prompts import WRITES
 from amemgym_env.feedback import Evidence
 from amemgym_env.journal import Event, FileJournal
 from amemgym_env.memory_prompts import INFORMATION_TYPES
@@ -58,14 +59,30 @@ class Played:
         """Return the policy at the end of a scenario."""
         return Policy.from_json(self.steps[scenario][-1]["after"])
 
-    @property
-    def lengths(self) -> dict[tuple[str, int], int]:
-        """Return the number of types after each step."""
+    def lengths(self, kind: str) -> dict[tuple[str, int], int]:
+        """Return how long the policy is after each step, in types; `kind` is the writing prompt."""
         return {
-            (name, step["period"]): len(step["after"]["information_types"])
+            (name, step["period"]): length(Policy.from_json(step["after"]), kind)
             for name, steps in self.steps.items()
             for step in steps
         }
+
+
+WORDS_A_TYPE = 4
+"""Words of a special type as a prompt lists it, its dash counted (on average 4.2)."""
+
+
+def length(policy: Policy, kind: str) -> int:
+    """Return how many types a policy lists; a whole prompt counts by the words that it has more.
+
+    Without it a control of equal length would have nothing beside an evolved prompt, whose list
+    stands in its text.
+    """
+    count = len(policy.information_types)
+    if policy.prompt is None:
+        return count
+    more = len(policy.prompt.split()) - len(WRITES[kind].template.split())
+    return count + max(0, round(more / WORDS_A_TYPE))
 
 
 def play(
@@ -126,7 +143,7 @@ def control(
 
         changed = replace(improve, instead=instead)
     elif name == "random_types":
-        changed = RandomTypes(main.lengths, foreign_matters())
+        changed = RandomTypes(main.lengths(stage.kind), foreign_matters())
     else:
         changed = replace(improve, half=True)
     return play(stage, name, scenarios, improve=changed)

@@ -24,7 +24,7 @@ from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.randomness import digest
 from amemgym_env.scenario import Scenario
 from experiments import job, population
-from experiments.evolution import WRITERS, FromFeedback
+from experiments.evolution import WRITERS, FromFeedback, Policy
 from experiments.evolution_measures import (
     Users,
     mean_over_seeds,
@@ -39,6 +39,7 @@ from experiments.evolution_runs import (
     control,
     emptied,
     guard,
+    length,
     oracle,
     play,
 )
@@ -148,17 +149,40 @@ def _between_episodes(
     plain = play(stage, "none", scenarios)
     rows: dict[str, Users] = {"none": measures(plain)}
     lineage: dict[str, Any] = {}
+    policies: dict[str, Policy] = {}
     held_out = list(named_scenarios(settings.held_out)) if settings.guard == "held_out" else []
-    for name in (name for name in settings.feedback if name != "none"):
+    parts = [population.Division([item], held_out, [item]) for item in scenarios]
+
+    def evolved(name: str, how: population.Shared, *, untold: bool = False) -> None:
         rows[name], lineage[name] = {}, {}
-        how = _how(settings, name)
-        for item in scenarios:
-            part = population.Division([item], held_out, [item])
-            steps = population.evolve(stage, f"{name}/{item.id}", part, how)
-            policy = population.last(steps)
-            rows[name] |= measures(population.measured(stage, f"{name}/{item.id}", part, policy))
-            lineage[name][item.id] = steps
-    return rows, {}, lineage
+        for item, part in zip(scenarios, parts, strict=True):
+            place = f"{name}/{item.id}"
+            lineage[name][item.id] = population.evolve(stage, place, part, how)
+            policies[item.id] = population.last(lineage[name][item.id])
+            played = population.measured(stage, place, part, policies[item.id])
+            rows[name] |= measures(played, untold=untold)
+
+    names = [name for name in settings.feedback if name != "none"]
+    for name in names:
+        evolved(name, _how(settings, name))
+    if not names or not settings.controls:
+        return rows, {}, lineage
+    last, equal = dict(policies), 0
+    others = dict(zip(last, [*list(last)[1:], next(iter(last))], strict=True))
+    for item, part in zip(scenarios, parts, strict=True):
+        # What a stranger's own episodes taught is a policy from another user's feedback.
+        place = f"another_users_feedback/{item.id}"
+        strange = population.measured(stage, place, part, last[others[item.id]])
+        rows.setdefault("another_users_feedback", {}).update(measures(strange))
+        count = length(last[item.id], stage.kind)
+        drawn = population.random_policy(stage, f"random_types/{item.id}", part, count)
+        rows.setdefault("random_types", {}).update(measures(drawn))
+        main = population.measured(stage, f"{names[-1]}/{item.id}", part, last[item.id])
+        equal += _emptied(stage, [item], main)["equal_to_never_write"]
+    rows["oracle_types"] = measures(play(stage, "oracle_types", scenarios, start=oracle))
+    rows[f"none_{HALF}"] = measures(plain, untold=True)
+    evolved(HALF, _how(settings, names[-1])._replace(half=True), untold=True)
+    return rows, {"equal_to_never_write": equal, "users": len(scenarios)}, lineage
 
 
 def _shared(settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario]) -> Rows:
@@ -177,7 +201,7 @@ def _shared(settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario
             rows[name] |= measures(played)
             lineage[name][f"fold-{number}"] = steps
             if settings.controls:
-                count = len(policy.information_types)
+                count = length(policy, stage.kind)
                 drawn = population.random_policy(stage, place, part, count)
                 rows.setdefault(f"random_types_for_{name}", {}).update(measures(drawn))
                 check = _emptied(stage, part.unseen, played)

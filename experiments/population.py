@@ -63,6 +63,8 @@ class Shared(NamedTuple):
     proposals: int
     guarded: bool
     generations: int
+    half: bool = False
+    """Whether the feedback is about every second question only, from the first."""
 
 
 def evolve(stage: Stage, name: str, part: Division, how: Shared) -> list[dict[str, Any]]:
@@ -87,6 +89,8 @@ def evolve(stage: Stage, name: str, part: Division, how: Shared) -> list[dict[st
                 start=lambda _, policy=policy: policy,  # type: ignore[misc]
             )
             told = [seen[max(seen)] for seen in played.evidence.values()]
+            if how.half:
+                told = [seen.only(range(0, len(seen.asked), 2)) for seen in told]
             text = feedback(told, how.switches)
             record = step(models, policy, stage.kind, how.target, text, how.proposals, scored)
             steps.append({"period": None, "generation": len(steps), **record})
