@@ -7,6 +7,7 @@ scenario has no topic library, other users' openers stand in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from amemgym_env.balance import order
 from amemgym_env.errors import ConfigError
@@ -15,11 +16,18 @@ from amemgym_env.scenario import Scenario
 from amemgym_env.topics import DISTRACTOR_KINDS, Topic, utterances
 
 
+class Weights(Protocol):
+    """Returns the weights of the texts of period 0 (`initial`), or of those of later periods."""
+
+    def __call__(self, *, initial: bool) -> Mapping[str, float]:
+        """Return a weight for each text."""
+        ...
+
+
 class Distractors:
     """The distractors of one script, one after the other.
 
-    `weights` are those of the texts of period 0 (True) and of later periods (False). `others` are
-    the other scenarios of the set.
+    `others` are the other scenarios of the set.
 
     Raises:
         ConfigError: there is neither a library nor another scenario.
@@ -30,7 +38,7 @@ class Distractors:
         scenario: Scenario,
         seed: int,
         topics: Iterable[Topic],
-        weights: Mapping[bool, Mapping[str, float]],
+        weights: Weights,
         others: Sequence[Scenario],
     ) -> None:
         self._key = ("script", scenario.id, seed)
@@ -71,7 +79,7 @@ class Distractors:
         if key not in self._rows:
             texts = [text for text, kind in utterances(about) if kind in DISTRACTOR_KINDS]
             named = ("distractors", about.id, int(initial))
-            self._rows[key] = order(texts, self._weights[initial], *self._key, *named)
+            self._rows[key] = order(texts, self._weights(initial=initial), *self._key, *named)
         return self._rows[key]
 
     def _foreign_openers(self, scenario: Scenario, others: Sequence[Scenario]) -> list[str]:

@@ -24,12 +24,16 @@ mostly gradual."""
 
 
 @cache
-def form_weights(split: Split, initial: bool = False) -> dict[str, float]:
-    """Return the weights to draw the neutral texts of a split by, so that form tells nothing.
+def form_weights(splits: tuple[Split, ...], *, initial: bool) -> dict[str, float]:
+    """Return the weights to draw the neutral texts of splits by, so that form tells nothing.
 
     Distractors, openers and follow-ups are each weighed against the exposures (see `balance`) of a
     topic's first two variables, as they are met in period 0 (`initial`) or later.
     """
+    return {text: weight for split in splits for text, weight in _fitted(split, initial).items()}
+
+
+def _fitted(split: Split, initial: bool) -> dict[str, float]:
     met: dict[str, dict[str, float]] = {"exposure": {}, "joint": {}}
     shares: list[float] = []
     pools: dict[str, list[list[str]]] = {"opener": [], "follow_up": [], "distractor": []}

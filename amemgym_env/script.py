@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from amemgym_env import neutral
@@ -187,12 +187,8 @@ class _Builder:
             if scenario.library is not None and question.topic is not None
             for variable in question.variables
         }
-        splits = dict.fromkeys(split_of(found.id) for found in self.topics.values())
-        self._weights = {
-            initial: {k: w for split in splits for k, w in form_weights(split, initial).items()}
-            for initial in (True, False)
-        }
-        """Weights of the texts of period 0, and of those of later periods."""
+        splits = tuple(dict.fromkeys(split_of(found.id) for found in self.topics.values()))
+        self._weights = partial(form_weights, splits)
         self._distractors = (
             Distractors(scenario, seed, self.topics.values(), self._weights, others)
             if difficulty.distractor_sessions
@@ -324,8 +320,9 @@ class _Builder:
 
     def _shuffled(self, texts: Sequence[str], period: int, *key: str | int) -> list[str]:
         """Order texts by draws in which their form tells nothing in a period (`balance`)."""
-        weight = self._weights[period == 0]
-        return order(texts, weight, "script", self.scenario.id, self.seed, *key)
+        return order(
+            texts, self._weights(initial=period == 0), "script", self.scenario.id, self.seed, *key
+        )
 
     def _uniform(self, *key: str | int) -> float:
         return uniform("script", self.scenario.id, self.seed, *key)

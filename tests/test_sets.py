@@ -157,4 +157,5 @@ def test_ten_thousand_scenarios_stream_in_a_minute_with_flat_memory(tmp_path: Pa
     tracemalloc.stop()
     assert count == 3300
     assert late < 2 * early
-    assert json.loads(path.open().readline())["id"] == "train-1-0"
+    with path.open(encoding="utf-8") as file:
+        assert json.loads(file.readline())["id"] == "train-1-0"

@@ -243,12 +243,12 @@ def test_weights_make_forms_alike() -> None:
 def test_neutral_texts_of_a_split_have_weights() -> None:
     topic = topics.topics("validation")[0]
     for initial in (True, False):
-        found = form_weights("validation", initial)
+        found = form_weights(("validation",), initial=initial)
         assert all(text in found for text in (*topic.openers, *topic.follow_ups))
 
 
 def test_distractors_of_period_0_have_weights_of_their_own() -> None:
-    initial, later = form_weights("train", True), form_weights("train", False)
+    initial, later = (form_weights(("train",), initial=first) for first in (True, False))
     assert initial.keys() == later.keys()
     # Two values told at once are told with fewer questions and commas than one.
     for mark in ("?", ","):
