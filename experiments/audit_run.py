@@ -4,7 +4,7 @@
 
 Turns in a script's own words are read as the simulated model reads them. All others are read by the
 run's judge model where it has a real one, else by their wording. Baselines: of utterances that the
-wording reader has not seen, about one exposure in four goes unnoticed, and one follow-up in sixty
+wording reader has not seen, about one exposure in four goes unnoticed, and one follow-up in seventy
 is taken for a leak. Exit status 0, with `--fail-if-faulty` 1 when a turn is faulty, and
 2 for an error.
 """
