@@ -11,16 +11,18 @@ import numpy as np
 
 from experiments.learning_curve import Curve
 from experiments.run_folder import write
+from experiments.tables import number
 
 _QUIET, _BOLD = "#9db3c8", "#1f4e79"
+_POLICY = "policy"
 
 
 def data(curves: Sequence[Curve], lines: Mapping[str, float]) -> dict[str, Any]:
     """Return x (rounds played) and y by name; baselines are constant."""
     steps = min((curve.steps for curve in curves), key=len)
     found: dict[str, list[float]] = {
-        f"seed {number}": [score.mean for score in curve.scores[: len(steps)]]
-        for number, curve in enumerate(curves)
+        f"seed {seed}": [score.mean for score in curve.scores[: len(steps)]]
+        for seed, curve in enumerate(curves)
     }
     found = {"mean": np.mean(list(found.values()), axis=0).tolist(), **found}
     found |= {name: [value] * len(steps) for name, value in lines.items()}
@@ -40,13 +42,21 @@ def draw(document: Mapping[str, Any], lines: Mapping[str, float], folder: Path, 
     for name, values in document["y"].items():
         if name.startswith("seed "):
             axes.plot(steps, values, color=_QUIET, linewidth=1)
-    axes.plot(steps, document["y"]["mean"], color=_BOLD, linewidth=2.5, label="policy")
+    axes.plot(steps, document["y"]["mean"], color=_BOLD, linewidth=2.5)
     end = max(float(steps[-1]), 1.0)
     for value in lines.values():
         axes.axhline(value, color="#777777", linewidth=0.8, linestyle="--")
     low, high = axes.get_ylim()
-    for name, place in _apart(lines, (high - low) * 0.035).items():
-        axes.annotate(name, (end, place), xytext=(4, -3), textcoords="offset points", fontsize=8)
+    ends = {**lines, _POLICY: document["y"]["mean"][-1]}
+    for name, place in _apart(ends, (high - low) * 0.035).items():
+        axes.annotate(
+            f"{name} {number(ends[name])}",  # a crowd is not told apart by its places alone
+            (end, place),
+            xytext=(4, -3),
+            textcoords="offset points",
+            fontsize=8,
+            fontweight="bold" if name == _POLICY else "normal",
+        )
     axes.set_xlim(0, end)
     axes.set_xlabel("rounds played (thousands)")
     axes.set_ylabel("expected accuracy, validation")
@@ -59,10 +69,18 @@ def draw(document: Mapping[str, Any], lines: Mapping[str, float], folder: Path, 
 
 
 def _apart(lines: Mapping[str, float], least: float) -> dict[str, float]:
-    """Return where names are written: at their values, or above others with room between."""
-    places: dict[str, float] = {}
+    """Return where names are written: near their values, with room between.
+
+    Pushed up from the lowest and down from the highest, and in the middle of both: a crowd stays
+    where its lines are.
+    """
+    order = sorted(lines, key=lambda name: lines[name])
+    up: dict[str, float] = {}
+    down: dict[str, float] = {}
     last = float("-inf")
-    for name, value in sorted(lines.items(), key=lambda item: item[1]):
-        last = max(value, last + least)
-        places[name] = last
-    return places
+    for name in order:
+        last = up[name] = max(lines[name], last + least)
+    last = float("inf")
+    for name in reversed(order):
+        last = down[name] = min(lines[name], last - least)
+    return {name: (up[name] + down[name]) / 2 for name in order}

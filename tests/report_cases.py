@@ -26,6 +26,14 @@ def run_folder(out: Path, *words: str) -> Path:
     return out
 
 
+def two_runs(root: Path) -> dict[str, Path]:
+    """Play two agents that fail in different ways; return their folders by name."""
+    return {
+        agent: run_folder(root / agent, "scenarios=base", "limit=2", f"agent={agent}")
+        for agent in ("awe", "rag")
+    }
+
+
 def results(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((folder / "results.json").read_text("utf-8"))
     return document

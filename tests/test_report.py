@@ -26,16 +26,13 @@ from tests.report_cases import (
     read_page,
     results,
     run_folder,
+    two_runs,
 )
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("runs")
-    return {
-        agent: run_folder(root / agent, "scenarios=base", "limit=2", f"agent={agent}")
-        for agent in ("awe", "rag")
-    }
+    return two_runs(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")

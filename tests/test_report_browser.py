@@ -27,6 +27,7 @@ from tests.report_cases import (
     numbers_are_those_of,
     read_page,
     run_folder,
+    two_runs,
 )
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
@@ -58,11 +59,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    root = tmp_path_factory.mktemp("runs")
-    return {
-        agent: run_folder(root / agent, "scenarios=base", "limit=2", f"agent={agent}")
-        for agent in ("awe", "rag")
-    }
+    return two_runs(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture(scope="module")
