@@ -17,7 +17,11 @@ def class_of(algorithm: OnPolicy | OffPolicy | OwnAlgorithm) -> tuple[Any, dict[
         "dqn": "stable_baselines3:DQN",
         "own": getattr(algorithm, "path", ""),
     }[algorithm.name]
-    module, _, name = path.partition(":")
+    module, colon, name = path.partition(":")
+    if not colon:
+        start, _, end = path.rpartition(".")
+        meant = f"; did you mean {start}:{end}?" if start else ""
+        raise ConfigError(f"algorithm.path: expected package.module:Class, found {path!r}{meant}")
     try:
         kind = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

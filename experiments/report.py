@@ -11,6 +11,9 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+
+from amemgym_env.errors import near
 
 COMMANDS = {
     "page": "experiments.report_page.command",
@@ -26,6 +29,11 @@ def main(arguments: Sequence[str]) -> int:
     name, rest = "page", list(arguments)
     if rest and rest[0] in COMMANDS:
         name, rest = rest[0], rest[1:]
+    elif rest and not rest[0].startswith("-") and not Path(rest[0]).exists():
+        alike = near(rest[0], COMMANDS)
+        if alike:
+            print(f"error: {rest[0]}: no folder, and no subcommand{alike}", file=sys.stderr)
+            return 2
     status: int = importlib.import_module(COMMANDS[name]).main(rest)
     return status
 

@@ -346,6 +346,11 @@ def test_a_sweep_is_shown_without_its_unfinished_job(
     assert [row[0] for row in read_page(out).tables["Leaderboard"][1:2]] == ["awe-2-4-30"]
 
 
+def test_a_wrong_subcommand_gets_the_right_one_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["comprae", "one", "other"]) == 2
+    assert "no subcommand; did you mean compare" in capsys.readouterr().err
+
+
 def tear_journal(journal: Path, _: Path) -> None:
     lines = journal.read_text("utf-8").splitlines(keepends=True)
     lines[3] = lines[3][:20] + "\n"

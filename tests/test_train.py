@@ -137,6 +137,7 @@ class Canary:
         (["difficulty=hrad"], "expected one of"),
         (["algorithm=own", "algorithm.path=stable_baselines3:SAC"], "SAC cannot learn"),
         (["algorithm=own", "algorithm.path=no_such:Thing"], "no_such"),
+        (["algorithm=own", "algorithm.path=some.Thing"], "did you mean some:Thing?"),
         (["algorithm=own", "algorithm.path=stable_baselines3:SAC", "env=slots"], "env=slots"),
         (["start=model.zip"], "trust=true"),
         (["start=nothing"], "expected a folder"),
