@@ -11,6 +11,7 @@ import functools
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from amemgym_env import loop_thread
@@ -18,10 +19,19 @@ from amemgym_env.model_replies import Answered, read_response
 from amemgym_env.provider_errors import Fault, classify
 from amemgym_env.redaction import guard_loggers
 
+SETTINGS = {
+    # Its price table comes from its own files, not from the network.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    # Nobody sees the copy of all messages that it makes for logs: a tenth of a request's time.
+    "MAX_BASE64_LENGTH_FOR_LOGGING": "0",
+}
+"""What litellm reads from the environment when it is imported."""
+
 
 def set_environment() -> None:
-    """Let litellm read its price table from its own files, not from the network."""
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    """Set what litellm reads, where the user did not."""
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
 
 
 @functools.cache
@@ -37,6 +47,18 @@ def library() -> Any:
     # Registered after litellm's own, so run before it.
     loop_thread.at_exit(litellm.close_litellm_async_clients)  # type: ignore[attr-defined]
     return litellm
+
+
+def log_nothing() -> None:
+    """Let requests that begin in this context skip litellm's own logs, a tenth of their time.
+
+    For processes in which nobody can have asked for them (by `litellm.success_callback`).
+    """
+    library()
+    with suppress(ImportError):  # another version may not know it, and logs
+        from litellm._internal_context import is_internal_call
+
+        is_internal_call.set(True)
 
 
 class Facts(NamedTuple):

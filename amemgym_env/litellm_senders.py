@@ -1,8 +1,8 @@
 """Processes that send requests: litellm needs some 10 ms of CPU for each, a process has one core.
 
 The parent keeps what is global (slots, pace, retries, budget, cache, records). A child takes the
-arguments of one request and returns what came of it, both as JSON behind its length, over standard
-input and output. It writes no file and has no key but its environment's. It ends by itself with its
+arguments of one request and returns what came of it, each as a line of JSON, over standard input
+and output. It writes no file and has no key but its environment's. It ends by itself with its
 parent, however that ends; if it ends early, that was a transport fault for the requests it had, and
 another one takes its place.
 """
@@ -15,24 +15,22 @@ import json
 import math
 import os
 import signal
-import struct
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from amemgym_env import loop_thread
 from amemgym_env.errors import ConfigError
-from amemgym_env.litellm_library import Facts, facts, library, request, set_environment
+from amemgym_env.litellm_library import Facts, facts, log_nothing, request, set_environment
 from amemgym_env.model_replies import Answered
 from amemgym_env.provider_errors import Fault
 
-_LENGTH = struct.Struct(">I")
-_BUFFER = 1 << 20
-"""Bytes that are read ahead."""
+_LONGEST = 1 << 30
+"""Bytes of a message at most; far beyond what any model reads."""
 _GRACE = 2.0
 """Seconds after which a child is taken to hang, or sees that its parent is gone."""
 _CALLS_A_PROCESS = 64
@@ -168,7 +166,7 @@ class _Child:
         number = self._count = self._count + 1
         found = self.waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            self._process.stdin.write(_framed([number, *question]))
+            self._outbox.put([number, *question])
             return await found
         finally:
             self.waiting.pop(number, None)
@@ -188,6 +186,7 @@ class _Child:
             *(sys.executable, "-W", "ignore", "-c", f"{program}; it.serve()", *paths),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            limit=_LONGEST,
         )
         if await _read(self._process.stdout) is None:
             self.ended = True
@@ -195,6 +194,7 @@ class _Child:
                 "backend.processes: expected processes that can be started, found one that ended "
                 f"with status {await self._process.wait()}; use backend.processes=0"
             )
+        self._outbox = _Outbox(self._process.stdin.write)
         self.up = True
         self._reading = asyncio.ensure_future(self._read())
 
@@ -210,18 +210,28 @@ class _Child:
                 future.set_exception(EOFError(text))
 
 
-def _framed(message: Any) -> bytes:
-    body = json.dumps(message).encode()
-    return _LENGTH.pack(len(body)) + body
+class _Outbox:
+    """Gathers the messages of one turn of the event loop: the other side is woken once."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+        self._lines: list[bytes] = []
+
+    def put(self, message: Any) -> None:
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._lines.append(json.dumps(message).encode() + b"\n")
+
+    def _flush(self) -> None:
+        lines = b"".join(self._lines)
+        self._lines.clear()
+        self._write(lines)
 
 
 async def _read(reader: asyncio.StreamReader) -> Any:
     """Return the next message, None at the end of the stream."""
-    try:
-        (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-        return json.loads(await reader.readexactly(length))
-    except (asyncio.IncompleteReadError, ConnectionError):
-        return None
+    line = await reader.readline()
+    return json.loads(line) if line.endswith(b"\n") else None
 
 
 _LOCK = threading.Lock()
@@ -260,26 +270,28 @@ def serve() -> None:
 
 async def _serve(outlet: BinaryIO, parent: int) -> None:
     loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_BUFFER)
+    reader = asyncio.StreamReader(limit=_LONGEST)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    library()
+    log_nothing()
     # What litellm made at its import stays: it need not be looked through again. A request leaves
     # hundreds of objects, so that with the usual threshold of 700 each would be a collection.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
 
-    def tell(message: Any) -> None:
+    def write(lines: bytes) -> None:
         try:
-            outlet.write(_framed(message))
+            outlet.write(lines)
             outlet.flush()
         except BrokenPipeError:
             os._exit(0)
 
+    outbox = _Outbox(write)
+
     async def one(number: int, timeout: float, arguments: dict[str, Any]) -> None:
         found = await request(arguments, timeout)
         failed = isinstance(found, Fault)
-        tell([number, [None, vars(found)] if failed else [found, None]])
+        outbox.put([number, [None, vars(found)] if failed else [found, None]])
 
     async def watch() -> None:
         # A fork of the parent may hold our input open.
@@ -288,10 +300,10 @@ async def _serve(outlet: BinaryIO, parent: int) -> None:
         os._exit(0)
 
     work = {loop.create_task(watch())}
-    tell("begun")
+    outbox.put("begun")
     while (message := await _read(reader)) is not None:
         if len(message) == 2:
-            tell([message[0], facts(message[1])])
+            outbox.put([message[0], facts(message[1])])
             continue
         task = loop.create_task(one(*message))
         work.add(task)

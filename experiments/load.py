@@ -1,7 +1,8 @@
 """How fast does a run on a real model get with concurrency, and what do we add to each call?
 
 Swept variable: calls under way at once, against a local server that answers after a fixed time.
-Baseline: a bare litellm loop over the same messages at the same concurrency, in CPU seconds.
+Baseline: a bare litellm loop over the same messages at the same concurrency, in one process with
+nothing else in it, in CPU seconds.
 Start the server first: `python tests/server.py --port 8765 --latency 0.05`.
 
     python -m experiments.load SCENARIOS http://127.0.0.1:8765/v1 --concurrency 1 8 32 128
@@ -25,11 +26,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import agents
-from amemgym_env import litellm_senders, loop_thread
+from amemgym_env import litellm_library, litellm_senders
 from amemgym_env.calls import Call, Completion
 from amemgym_env.evaluation import Game, evaluate
 from amemgym_env.litellm_backend import LitellmModel
-from amemgym_env.litellm_library import library
 from experiments.run_folder import RunFolder
 
 
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
     """That send requests; 0: the run's own."""
     calls: int
     begin_seconds: float
-    """Until the first answer: imports, and the start of the processes."""
+    """Until the first answers: imports, and the start of the processes."""
     seconds: float
     cpu_seconds: float
     """Of this process and those that send."""
@@ -67,7 +67,9 @@ def measure(
         model, api_base=api_base, max_concurrency=concurrency, processes=processes, temperature=0.0
     )
     begun = time.perf_counter()
-    backend.complete(Call("assistant_reply", "assistant", [{"role": "user", "content": "hello"}]))
+    hello = Call("assistant_reply", "assistant", [{"role": "user", "content": "hello"}])
+    for future in [backend.start(hello) for _ in range(max(1, backend.processes))]:
+        future.result()
     begin = time.perf_counter() - begun
     backend.sent.clear()
     with tempfile.TemporaryDirectory() as folder:
@@ -82,13 +84,11 @@ def measure(
             journal=RunFolder(Path(folder)).journal,
         )
         seconds, cpu = time.perf_counter() - begun, _cpu_seconds() - cpu
-    loop_thread.shared().submit(litellm_senders.close_shared()).result()
-    library()
-    bare_begun, bare_cpu = time.perf_counter(), time.process_time()
-    loop_thread.shared().submit(_bare(backend, backend.sent, concurrency)).result()
-    bare = time.perf_counter() - bare_begun, time.process_time() - bare_cpu
-    calls = len(backend.sent)
-    return Measured(concurrency, backend.processes, calls, begin, seconds, cpu, *bare)
+        calls = [{**backend.asked.of(call), **backend._fixed(call)} for call in backend.sent]
+        written = Path(folder, "calls.json")
+        written.write_text(json.dumps(calls), encoding="utf-8")
+        bare = _child("--bare", str(written), "--concurrency", str(concurrency))
+    return Measured(concurrency, backend.processes, len(calls), begin, seconds, cpu, *bare)
 
 
 def _cpu_seconds() -> float:
@@ -112,30 +112,50 @@ class _Noting(LitellmModel):
         return await super()._attempts(call, deliver)
 
 
-async def _bare(backend: LitellmModel, calls: Sequence[Call], concurrency: int) -> None:
-    """Send the same requests through litellm and nothing else."""
+def _child(*words: str) -> Any:
+    """Return what a process of its own finds out."""
+    program = [sys.executable, "-W", "ignore", "-m", "experiments.load", *words]
+    # What we set for litellm is not part of a bare loop.
+    own = {name: word for name, word in os.environ.items() if name not in litellm_library.SETTINGS}
+    output = subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True, env=own).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+async def _bare(calls: Sequence[Any], concurrency: int) -> tuple[float, float]:
+    """Return wall and CPU seconds of the same requests through litellm and nothing else."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it looks for one on the network
+    import litellm
+
     slots = asyncio.Semaphore(concurrency)
-    complete = library().acompletion
 
-    async def one(call: Call) -> None:
+    async def one(arguments: Any) -> None:
         async with slots:
-            arguments = {**backend.asked.of(call), **backend._fixed(call)}
-            await complete(**arguments, timeout=backend.timeout, num_retries=0, max_retries=0)
+            await litellm.acompletion(**arguments)
 
+    await one(calls[0])
+    begun, cpu = time.perf_counter(), time.process_time()
     await asyncio.gather(*map(one, calls))
+    return time.perf_counter() - begun, time.process_time() - cpu
 
 
 def main() -> None:
     """Measure each concurrency in a process of its own and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("scenarios")
-    parser.add_argument("api_base")
+    parser.add_argument("scenarios", nargs="?")
+    parser.add_argument("api_base", nargs="?")
     parser.add_argument("--model", default="openai/gpt-4.1-mini")
     parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 8, 32, 128])
     parser.add_argument("--processes", type=int, help="that send; default: by concurrency")
     parser.add_argument("--limit", type=int)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--bare", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.bare is not None:
+        calls = json.loads(given.bare.read_text(encoding="utf-8"))
+        print(json.dumps(asyncio.run(_bare(calls, given.concurrency[0]))))
+        return
+    if given.scenarios is None or given.api_base is None:
+        parser.error("expected scenarios and the address of a server")
     if given.one:
         found = measure(
             given.scenarios,
@@ -152,14 +172,7 @@ def main() -> None:
         "CPU ms/call  bare ms/call  added ms/call"
     )
     for concurrency in given.concurrency:
-        words = [*sys.argv[1:], "--one", "--concurrency", str(concurrency)]
-        output = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "experiments.load", *words],
-            check=True,
-            stdout=subprocess.PIPE,
-            text=True,
-        ).stdout
-        found = Measured(*json.loads(output.splitlines()[-1]))
+        found = Measured(*_child(*sys.argv[1:], "--one", "--concurrency", str(concurrency)))
         each = 1000 / found.calls
         print(
             f"{found.concurrency:11d} {found.processes:10d} {found.calls:6d} "

@@ -201,7 +201,7 @@ class ModelServer:
 
     def _fault(self, kind: str, messages: list[dict[str, Any]]) -> str | None:
         faults = self.behaviour.faults
-        if faults.calls and kind not in faults.calls:
+        if (faults.calls and kind not in faults.calls) or not (faults.share or faults.first):
             return None
         content = json.dumps(messages)
         self._attempts[content] += 1
@@ -245,7 +245,7 @@ class ModelServer:
         elif fault == "blocks":
             thought = {"type": "thinking", "thinking": '{"answer": 1}'}
             content = [thought, {"type": "text", "text": text}]
-        length = sum(len(str(part["content"])) for part in messages)
+        length = sum([len(part["content"]) for part in messages])
         document: dict[str, Any] = {
             "id": "local",
             "object": "chat.completion",
