@@ -24,7 +24,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "generation_prompts rating_prompts",
         "accounts calls redaction provider_errors model_replies model_parameters "
         "budget call_cache loop_thread estimate "
-        "backend litellm_library litellm_senders litellm_backend litellm_embedding simulated recognition weaknesses "
+        "backend litellm_library litellm_senders litellm_backend litellm_embedding "
+        "simulated recognition weaknesses "
         "transcript actions pool "
         "chroma_store floors journal attention simulated_policy feedback",
         "env env_settings observations user spaces generation number_env number_settings "
