@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,6 +30,10 @@ Index = Literal["exact", "approximate"]
 
 _BATCH = 5_000
 """Entries a call; chroma takes 5,461 at most."""
+_SPACE = "ip"
+"""The inner product, as the numpy store has it; chroma's own default would be the distance l2."""
+_NEAR = 10
+"""An entry that is not among so many nearest to itself cannot be reached."""
 
 
 class ChromaStore:
@@ -56,7 +61,7 @@ class ChromaStore:
         self._width = width
         self._fresh = fresh
         self._exact = NumpyStore(width)
-        self._ids: dict[str, None] = {}
+        self._held: dict[str, Entry] = {}
         self._place = 0
         self._agreed = self._wanted = 0
         self._process = 0
@@ -77,40 +82,35 @@ class ChromaStore:
                 f"expected finite vectors of shape {(len(entries), self._width)}, found "
                 f"{vectors.shape}"
             )
+        for entry in entries:
+            if not isinstance(entry.id, str):
+                raise ConfigError(f"expected ids of type str, found {entry.id!r}")
         for first in range(0, len(entries), _BATCH):
             part = entries[first : first + _BATCH]
             # An entry that is replaced keeps its place in the order of age.
-            known = {entry.id for entry in part} & self._ids.keys()
+            known = {entry.id for entry in part} & self._held.keys()
             old = self._places(known)
             places = []
             for entry in part:
                 places.append(old.get(entry.id, self._place))
                 self._place += entry.id not in old
-            collection.upsert(
-                ids=[entry.id for entry in part],
-                embeddings=vectors[first : first + _BATCH],
-                documents=[clean(entry.text) for entry in part],
-                metadatas=[
-                    {"place": place, "written_at": entry.written_at, "updated_at": entry.updated_at}
-                    for entry, place in zip(part, places, strict=True)
-                ],
-            )
+            self._write(collection, part, vectors[first : first + _BATCH], places)
         self._exact.put(entries, vectors)
-        self._ids.update(dict.fromkeys(entry.id for entry in entries))
+        self._held.update({entry.id: entry for entry in entries})
 
     def remove(self, ids: Sequence[str]) -> None:
         """Forget ids; see `Store.remove`."""
         collection = self._open()
-        held = [entry_id for entry_id in ids if entry_id in self._ids]
+        held = [entry_id for entry_id in ids if entry_id in self._held]
         for first in range(0, len(held), _BATCH):
             collection.delete(ids=held[first : first + _BATCH])
         self._exact.remove(held)
         for entry_id in held:
-            del self._ids[entry_id]
+            del self._held[entry_id]
 
     def clear(self) -> None:
         """Forget everything."""
-        self.remove(list(self._ids)) if self._ids else self._open()
+        self.remove(list(self._held)) if self._held else self._open()
 
     def search(self, queries: Vectors, k: int) -> list[tuple[str, ...]]:
         """Return the ids of the most similar entries; see `Store.search`."""
@@ -121,13 +121,55 @@ class ChromaStore:
         answer = collection.query(query_embeddings=queries, n_results=len(exact[0]), include=[])
         found = []
         for ids, nearest in zip(answer["ids"], exact, strict=True):
-            live = [entry_id for entry_id in ids if entry_id in self._ids]
+            live = [entry_id for entry_id in ids if entry_id in self._held]
             self._agreed += len(set(live) & set(nearest))
             self._wanted += len(nearest)
             # The index may miss entries that exist; there are always as many as asked for.
             missing = [entry_id for entry_id in nearest if entry_id not in live]
             found.append(tuple([*live, *missing][: len(nearest)]))
         return found
+
+    def reachable(self) -> float | None:
+        """Return the share of entries that a search in chroma's index finds by their own vector.
+
+        None without entries. The others are lost to searches with `index="approximate"`; that is
+        said as a warning, and `rebuild` mends it.
+        """
+        collection = self._open()
+        ids = list(self._held)
+        vectors = self._exact.vectors(ids)
+        found = total = 0
+        for first in range(0, len(ids), _BATCH):
+            part, own = ids[first : first + _BATCH], vectors[first : first + _BATCH]
+            answer = collection.query(query_embeddings=own, n_results=_NEAR, include=["embeddings"])
+            for name, vector, near, rows in zip(
+                part, own, answer["ids"], answer["embeddings"], strict=True
+            ):
+                # Many entries may say the same; one without words is near to nothing.
+                twin = any(np.array_equal(row, vector) for row in rows)
+                found += bool(vector.any()) and (name in near or twin)
+                total += bool(vector.any())
+        if found < total:
+            warnings.warn(
+                f"store {self.path}: {total - found} of {total} entries cannot be reached through "
+                "the index; rebuild() writes it anew",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return found / total if total else None
+
+    def rebuild(self) -> None:
+        """Write the collection anew from what this store holds."""
+        self._open()
+        self._client.delete_collection(self.name)
+        self._collection = self._made()
+        entries = list(self._held.values())
+        vectors = self._exact.vectors([entry.id for entry in entries])
+        for first in range(0, len(entries), _BATCH):
+            part = entries[first : first + _BATCH]
+            places = range(first, first + len(part))
+            self._write(self._collection, part, vectors[first : first + _BATCH], places)
+        self._place = len(entries)
 
     def close(self) -> None:
         """Close the database and give the path free."""
@@ -152,31 +194,62 @@ class ChromaStore:
         self._client = chromadb.PersistentClient(path=str(self.path), settings=settings)
         if self._fresh:
             self._client.reset()
-        self._collection = self._client.get_or_create_collection(
-            self.name,
-            configuration={"hnsw": {"space": "ip"}},
-            embedding_function=None,
-        )
+        self._collection = self._made()
         self._read()
         return self._collection
 
+    def _made(self) -> Any:
+        """Return the collection; one that somebody else made may measure otherwise."""
+        made = self._client.get_or_create_collection(
+            self.name, configuration={"hnsw": {"space": _SPACE}}, embedding_function=None
+        )
+        space = (made.configuration_json.get("hnsw") or {}).get("space")
+        if space != _SPACE:
+            raise RunError(
+                f"store {self.path}: expected a collection that ranks by {_SPACE!r}, found one by "
+                f"{space!r}; use another path"
+            )
+        return made
+
+    def _write(
+        self, collection: Any, entries: Sequence[Entry], vectors: Vectors, places: Iterable[int]
+    ) -> None:
+        collection.upsert(
+            ids=[entry.id for entry in entries],
+            embeddings=vectors,
+            documents=[clean(entry.text) for entry in entries],
+            metadatas=[
+                {"place": place, "written_at": entry.written_at, "updated_at": entry.updated_at}
+                for entry, place in zip(entries, places, strict=True)
+            ],
+        )
+
     def _read(self) -> None:
         """Take over what the path holds."""
-        held = self._collection.get(include=["embeddings", "metadatas"])
-        rows = sorted(
-            zip(held["ids"], held["embeddings"], held["metadatas"], strict=True),
-            key=lambda row: int(row[2]["place"]),
-        )
+        held = self._collection.get(include=["embeddings", "metadatas", "documents"])
+        columns = held["ids"], held["embeddings"], held["metadatas"], held["documents"]
+        rows = list(zip(*columns, strict=True))
         if not rows:
             return
+        foreign = [row[0] for row in rows if "place" not in (row[2] or {})]
+        if foreign:
+            raise RunError(
+                f"store {self.path}: expected entries of this store, found {len(foreign)} that "
+                f"something else wrote, such as {foreign[0]!r}; use another path"
+            )
+        rows.sort(key=lambda row: int(row[2]["place"]))
         vectors = np.array([row[1] for row in rows], np.float32)
         if vectors.shape[1] != self._width:
             raise RunError(
                 f"store {self.path}: expected vectors of width {self._width}, found "
                 f"{vectors.shape[1]}; it was written with another embedding"
             )
-        self._exact.put([Entry(row[0], "", "", "", 0) for row in rows], vectors)
-        self._ids = dict.fromkeys(row[0] for row in rows)
+        entries = [
+            Entry(name, text or "", about.get("written_at", ""), about.get("updated_at", ""), 0)
+            for name, _, about, text in rows
+        ]
+        self._exact.put(entries, vectors)
+        self._held = {entry.id: entry for entry in entries}
         self._place = int(rows[-1][2]["place"]) + 1
 
     def _places(self, ids: set[str]) -> dict[str, int]:

@@ -83,6 +83,10 @@ class NumpyStore:
                 self._ids.append(entry.id)
             self._matrix[row] = vector
 
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """Return the vectors of ids that are held, shape (ids, width)."""
+        return self._matrix[[self._rows[entry_id] for entry_id in ids]]
+
     def remove(self, ids: Sequence[str]) -> None:
         """Forget ids; see `Store.remove`."""
         for entry_id in ids:

@@ -19,9 +19,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import agents
-from amemgym_env.chroma_store import ChromaStore
+from amemgym_env.chroma_store import ChromaStore, Index
 from amemgym_env.embedding import DEFAULT, Vectors
-from amemgym_env.errors import RunError
+from amemgym_env.errors import ConfigError, RunError
 from amemgym_env.evaluation import evaluate
 from amemgym_env.scenario import Scenario
 from amemgym_env.scenario_files import slug
@@ -112,7 +112,7 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(store: ChromaStore) ->
 def test_a_killed_writer_leaves_the_path_free_and_its_entries_there(tmp_path: Path) -> None:
     program = """
         import sys, time, numpy
-        from amemgym_env.chroma_store import ChromaStore
+        from amemgym_env.chroma_store import ChromaStore, Index
         from amemgym_env.turn import Entry
         store = ChromaStore(8, sys.argv[1], "memory")
         store.put([Entry("a", "t", "", "", 0)], numpy.eye(1, 8, dtype="float32"))
@@ -132,6 +132,134 @@ def test_a_killed_writer_leaves_the_path_free_and_its_entries_there(tmp_path: Pa
     store = ChromaStore(WIDTH, tmp_path, "memory")
     assert store.search(vectors(0), 1) == [("a",)]
     store.close()
+
+
+def raw(path: Path, program: str, *words: str) -> None:
+    """Do something to a collection from another process, past our lock."""
+    opened = """
+        import sys, chromadb
+        chosen = chromadb.config.Settings(anonymized_telemetry=False)
+        client = chromadb.PersistentClient(path=sys.argv[1], settings=chosen)
+    """
+    whole = textwrap.dedent(opened) + textwrap.dedent(program)
+    subprocess.run([sys.executable, "-c", whole, str(path), *words], check=True, timeout=120)
+
+
+def texts(count: int) -> list[str]:
+    return [f"word{number} other{number % 7} thing{number % 3}" for number in range(count)]
+
+
+def test_b05_08_b05_09_what_another_process_deletes_is_still_found_and_can_be_written_anew(
+    tmp_path: Path,
+) -> None:
+    said = texts(40)
+    entries = [entry(str(number), text) for number, text in enumerate(said)]
+    store = ChromaStore(DEFAULT.width, tmp_path, "memory", index="approximate")
+    store.put(entries, DEFAULT(said))
+    assert store.reachable() == 1.0
+    store.close()
+    raw(tmp_path, "client.get_collection('memory', embedding_function=None).delete(ids=['3'])")
+    store = ChromaStore(DEFAULT.width, tmp_path, "memory", index="approximate")
+    store.put(entries, DEFAULT(said))
+    collection = store._open()
+    collection.delete(ids=["5", "7"])
+    with pytest.warns(RuntimeWarning, match="2 of 40 entries cannot be reached"):
+        assert store.reachable() == 38 / 40
+    found = store.search(DEFAULT(said), 10)
+    assert all(len(set(ids)) == 10 for ids in found)
+    missed = [str(number) not in ids for number, ids in enumerate(found)]
+    assert missed == [number in (5, 7) for number in range(40)]
+    assert {frozenset(ids) for ids in store.search(DEFAULT(said), 40)} == {
+        frozenset(map(str, range(40)))
+    }
+    store.rebuild()
+    assert store.reachable() == 1.0
+    found = store.search(DEFAULT(said), 10)
+    assert all(str(number) in ids for number, ids in enumerate(found))
+    store.put([entry("5", "unheard")], DEFAULT(["unheard"]))
+    store.close()
+    again = ChromaStore(DEFAULT.width, tmp_path, "memory")
+    assert again.search(DEFAULT(["unheard"]), 1) == [("5",)]
+    again.put([entries[5]], DEFAULT([said[5]]))
+    exact = NumpyStore(DEFAULT.width)
+    exact.put(entries, DEFAULT(said))
+    exact.remove(["3"])
+    exact.put([entries[3]], DEFAULT([said[3]]))  # it came back as the newest
+    assert again.search(DEFAULT(said), 40) == exact.search(DEFAULT(said), 40)
+    again.close()
+
+
+def test_b05_09_after_many_deletes_and_replacements_entries_are_reached(
+    store: ChromaStore, tmp_path: Path
+) -> None:
+    said = texts(600)
+    store = ChromaStore(DEFAULT.width, tmp_path, "memory", index="approximate")
+    store.put([entry(str(number)) for number in range(600)], DEFAULT(said))
+    store.remove([str(number) for number in range(0, 600, 2)])
+    changed = [f"changed {text}" for text in said[1:180:2]]
+    store.put([entry(str(number)) for number in range(1, 180, 2)], DEFAULT(changed))
+    share = store.reachable()
+    assert share is not None
+    assert share > 0.9  # an approximate index, built by threads, may lose a few; it then warns
+    assert all(ids for ids in store.search(DEFAULT(changed), 1))
+    store.close()
+
+
+@pytest.mark.parametrize("space", ["l2", "cosine"])
+def test_b05_12_the_nearest_come_first_and_another_measure_is_refused(
+    space: str, tmp_path: Path
+) -> None:
+    angles = np.array([0.0, 0.05, 0.6, 1.4, 3.1])
+    rows = np.zeros((5, WIDTH), np.float32)
+    rows[:, 0], rows[:, 1] = 127 * np.cos(angles), 127 * np.sin(angles)
+    indices: tuple[Index, ...] = ("exact", "approximate")
+    for index in indices:
+        store = ChromaStore(WIDTH, tmp_path / index, "memory", index=index)
+        store.put([entry(name) for name in "dacb"], np.rint(rows[[4, 1, 3, 2]]))
+        assert store.search(np.rint(rows[:1]), 3) == [("a", "b", "c")]
+        store.close()
+    made = f"client.create_collection('memory', configuration={{'hnsw': {{'space': '{space}'}}}})"
+    raw(tmp_path / "other", made)
+    store = ChromaStore(WIDTH, tmp_path / "other", "memory")
+    with pytest.raises(RunError, match=f"ranks by 'ip', found one by '{space}'"):
+        store.search(rows, 1)
+    store.close()
+
+
+def test_b05_13_no_store_returns_anothers_rows_and_foreign_rows_are_refused(tmp_path: Path) -> None:
+    for name in ("user-1", "user-2"):
+        store = ChromaStore(WIDTH, tmp_path, name)
+        assert store.search(vectors(0), 5) == [()]
+        store.put([entry(f"of {name}"), entry("same")], vectors(0, 1))
+        assert store.search(vectors(0), 5) == [(f"of {name}", "same")]
+        store.close()
+    add = "client.get_collection(sys.argv[2], embedding_function=None).add(ids=['x'], "
+    raw(tmp_path, f"{add} embeddings=[[1.0] * {WIDTH}], documents=['not ours'])", "user-1")
+    store = ChromaStore(WIDTH, tmp_path, "user-1")
+    with pytest.raises(RunError, match="found 1 that something else wrote, such as 'x'"):
+        store.search(vectors(0), 5)
+    store.close()
+    store = ChromaStore(WIDTH, tmp_path, "user-2")
+    assert store.search(vectors(0), 5) == [("of user-2", "same")]
+    store.close()
+
+
+def test_b05_14_nothing_empty_and_no_number_harms_a_store(store: ChromaStore) -> None:
+    none = np.zeros((0, WIDTH), np.float32)
+    store.put([], none)
+    store.remove([])
+    assert store.search(vectors(0), 3) == [()]
+    assert store.search(none, 3) == []
+    assert store.reachable() is None
+    store.put([entry("blank", ""), entry("a")], np.concatenate([0 * vectors(0), vectors(1)]))
+    assert store.search(vectors(1), 2) == [("a", "blank")]
+    assert store.reachable() == 1.0
+    with pytest.raises(ConfigError, match="finite"):
+        store.put([entry("b")], np.full((1, WIDTH), np.nan, np.float32))
+    with pytest.raises(ConfigError, match="ids of type str, found 7"):
+        store.put([entry(7)], vectors(2))  # type: ignore[arg-type]
+    store.rebuild()
+    assert store.search(vectors(1), 5) == [("a", "blank")]
 
 
 @pytest.mark.parametrize("name", ["ab", "Ünal 7", "a..b", "_x_", "user/1", "x" * 600, "😀😀😀"])

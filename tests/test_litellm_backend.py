@@ -6,7 +6,8 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 
@@ -15,9 +16,12 @@ from amemgym_env.backend import Models
 from amemgym_env.calls import Call, Completion
 from amemgym_env.errors import BudgetExceeded, ConfigError, TransportError
 from amemgym_env.evaluation import evaluate
+from amemgym_env.generation.asking import Asker
 from amemgym_env.litellm_backend import LitellmModel
 from amemgym_env.model_replies import spoken
+from amemgym_env.prompt import Message, Prompt, Role, Templates, message
 from amemgym_env.prompts import Context, ExamAnswer
+from amemgym_env.replies import read_object
 from amemgym_env.results import Results
 from amemgym_env.scenario import Scenario
 from amemgym_env.turn import Question
@@ -115,6 +119,52 @@ def test_b01_14_content_as_a_list_of_blocks_gives_the_text_alone(server: ModelSe
     thought = {"type": "thinking", "thinking": '{"answer": 1}'}
     assert spoken([thought, {"type": "text", "text": '{"answer": 2}'}]) == '{"answer": 2}'
     assert spoken([]) == spoken(None) == ""
+
+
+@dataclass(frozen=True)
+class Asked(Prompt[int]):
+    """A prompt that is asked again with what was wrong."""
+
+    kind: ClassVar[str] = "asked"
+    role: ClassVar[Role] = "generation"
+    template: ClassVar[str] = "How many?"
+    problems: tuple[str, ...] = ()
+
+    def render(self, templates: Templates) -> list[Message]:
+        return [message("user", "\n".join([templates.fill(Asked, {}), *self.problems]))]
+
+    def parse(self, text: str) -> int:
+        return int(read_object(text)["answer"])
+
+    def repaired(self, reply: str, problem: str) -> Asked:
+        return Asked((*self.problems, f"{reply!r}: {problem}"))
+
+
+def test_b03_02_a_reply_that_is_billed_and_bad_is_counted_beside_the_one_after_it(
+    server: ModelServer,
+) -> None:
+    billed = [("I am not sure.", 1_000, 50), ('{"answer": 2}', 1_010, 5)]
+
+    def answer(*_: object) -> dict[str, Any]:
+        text, prompt, completion = billed.pop(0)
+        usage = {"prompt_tokens": prompt, "completion_tokens": completion}
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+        usage["total_tokens"] = prompt + completion
+        return {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
+
+    server._completion = answer  # type: ignore[assignment]
+    asked = model(server, budget_tokens=2_065)
+    events: list[dict[str, Any]] = []
+    models = Models({"assistant": asked}, recorder=events.append)
+    assert Asker(models, repairs=1).one("a step", Asked()) == 2
+    usage = models.usage["generation"]
+    assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2, 2_010, 55)
+    assert usage.usd == pytest.approx(2_010 * 0.4e-6 + 55 * 1.6e-6)
+    assert [event["usage"]["prompt_tokens"] for event in events] == [1_000, 1_010]
+    assert models.causes == {"asked.unreadable": 1}
+    assert asked.budget.spent.tokens == 2_065
+    with pytest.raises(BudgetExceeded, match="spent 2065 tokens"):
+        asked.complete(ASK)
 
 
 @pytest.mark.parametrize("name", ["temperature", "seed", "max_tokens"])

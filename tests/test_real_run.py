@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from amemgym_env.journal import FileJournal
+import agents
+from amemgym_env.evaluation import evaluate as evaluate_agent
+from amemgym_env.journal import FileJournal, MemoryJournal
+from amemgym_env.litellm_backend import LitellmModel
+from amemgym_env.play import AgentMaker
+from amemgym_env.prompts import KINDS
+from amemgym_env.scenario import Scenario
 from experiments import evaluate, job
 from experiments.rescore import rescore
 from experiments.settings import EvaluateSettings, checked
 from experiments.transcript import transcript
-from tests.server import ModelServer
+from tests.server import Faults, ModelServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -53,3 +61,38 @@ def test_estimate_transcript_and_rescoring_agree_with_the_run(
         **{name: part for name, part in document.items() if name != "folder"},
         "settings": None,
     }
+
+
+@pytest.mark.parametrize("fault", ["null", "filtered", "context_exceeded", "refused"])
+@pytest.mark.parametrize("make", [agents.AWE, agents.AWI, agents.RAG])
+def test_b01_06_b03_06_b03_07_nothing_to_read_outside_of_exams_is_one_call_and_the_run_goes_on(
+    make: AgentMaker, fault: str, tiny: list[Scenario], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-one")
+    asked = ("exam_answer", "state_query", "informed_answer", "uninformed_answer")
+    with ModelServer(scenarios="tiny") as server:
+        spoken = [kind for kind in KINDS if kind not in asked]
+        server.behaviour.faults = Faults(1.0, (fault,), spoken)
+        backend = LitellmModel(
+            "openai/gpt-4.1-mini", api_base=server.address, first_delay=9.0, retries=5
+        )
+        journal = MemoryJournal()
+        found = evaluate_agent(
+            make,
+            tiny[:1],
+            backends=lambda script: {"assistant": backend},
+            journal=lambda item: nullcontext(journal),
+        )
+    document = found.to_json()
+    calls = [event for event in journal.read() if event["event"] == "call"]
+    assert len(calls) == sum(server.hits.values())
+    assert "retries" not in document["usage"]
+    assert (document["unscored"], document["errors"], document["stopped"]) == (0, {}, None)
+    cause = {"null": "empty", "refused": "filtered"}.get(fault, fault)
+    nothing = Counter(f"{call['kind']}.{call['cause']}" for call in calls if call["cause"])
+    assert document["unreadable_calls"] == nothing
+    assert {name.partition(".")[2] for name in nothing} == {cause}
+    assert nothing[f"assistant_reply.{cause}"] == server.hits["assistant_reply"] > 0
+    turns = [event for event in journal.read() if event["event"] == "turn"]
+    assert {event["reply"] for event in turns} == {""}
+    assert document["follow_up_failures"] == server.hits["user_follow_up"]
