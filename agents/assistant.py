@@ -114,7 +114,7 @@ class Assistant(ABC):
 
 def _answer(outcome: Outcome[int]) -> Answer:
     if outcome.error is not None:
-        return Answer(UNSCORED)
+        return Answer(UNSCORED, outcome.error.reason)
     if outcome.value is None:
         return Answer(NO_ANSWER, outcome.cause)
     return Answer(outcome.value)
@@ -122,7 +122,7 @@ def _answer(outcome: Outcome[int]) -> Answer:
 
 def _values(outcome: Outcome[tuple[int | ParseError | None, ...]], count: int) -> list[Value]:
     if outcome.error is not None:
-        return [Value(UNSCORED)] * count
+        return [Value(UNSCORED, outcome.error.reason)] * count
     if outcome.value is None:
         return [Value(NO_ANSWER, outcome.cause)] * count
     return [_value(part) for part in outcome.value]

@@ -187,7 +187,8 @@ class Models:
         except TransportError as error:
             retries = Usage(calls=error.attempts, seconds=time.perf_counter() - begun)
             self._account(call.role, Usage(), retries)
-            rest = {"error": str(error), "retries": retries.to_json() if error.attempts else None}
+            made = retries.to_json() if error.attempts else None
+            rest = {"error": str(error), "reason": error.reason, "retries": made}
             self._record(call, key, occurrence, rest)
             return Outcome(None, error=error)
         usage = completion.usage
@@ -213,7 +214,8 @@ class Models:
         usage, retries = event.get("usage") or {}, event.get("retries") or {}
         self._account(call.role, Usage(**usage), Usage(**retries))
         if "error" in event:
-            return Outcome(None, error=TransportError(event["error"]))
+            error = TransportError(event["error"], reason=event.get("reason", "other"))
+            return Outcome(None, error=error)
         return self._parsed(prompt, event["text"], event["cause"])
 
     def _account(self, role: Role, usage: Usage, retries: Usage) -> None:

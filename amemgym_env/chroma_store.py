@@ -74,6 +74,11 @@ class ChromaStore:
         """Share of the truly nearest entries that searches found; None before any search."""
         return self._agreed / self._wanted if self._wanted else None
 
+    @property
+    def recall_counts(self) -> tuple[int, int]:
+        """Nearest entries that chroma's own index found, and those it was asked for."""
+        return self._agreed, self._wanted
+
     def put(self, entries: Sequence[Entry], vectors: Vectors) -> None:
         """Add or replace entries; see `Store.put`."""
         collection = self._open()

@@ -32,7 +32,7 @@ from amemgym_env.scoring import Floats
 from amemgym_env.stores import MemoryIndex, NumpyStore, ReadOnlyView, StoreFactory
 from amemgym_env.transcript import transcript, wrapped
 from amemgym_env.turn import Exam, Probe, Turn
-from amemgym_env.user import UserModel, UserVoice, described
+from amemgym_env.user import UserModel, UserVoice
 
 
 class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
@@ -78,7 +78,8 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
     In vector environments texts batch as tuples; `AsyncVectorEnv` needs `shared_memory=False`.
 
     Action, a dict: see `actions.py`. Reward: see `info.reward`. `terminated` at the scenario's
-    end; `truncated` at `max_steps`, or when embedding, store or budget fails (`info["error"]`).
+    end; `truncated` at `max_steps`, or when embedding, store or budget fails (`info["error"]` with
+    `info["reason"]`, see `errors.Reason`).
 
     Info: scenario (id), seed (of the script), operations (tuple of `memory.Applied`), applied and
     refused (their numbers), accuracy and scored (of an exam just answered; else None and 0),
@@ -205,7 +206,8 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._ended = terminated or truncated
         info = self._info(applied, scores, *missing_and_surplus(episode, read))
         if truncated and error is not None:
-            info["error"] = error
+            info["error"] = f"{type(error).__name__}: {error}"
+            info["reason"] = error.reason
         if self._ended:
             info["hash"] = after.digest()
         self._print(episode.position, told=True)
@@ -228,6 +230,11 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         if self.render_mode != "ansi":
             return None
         return transcript(self.episode, marks=self.privileged)
+
+    @property
+    def index_recall(self) -> tuple[int, int]:
+        """Nearest entries that an approximate store found, and those it was asked for, or zeros."""
+        return self._index.recall
 
     def close(self) -> None:
         """Release the store."""
@@ -283,13 +290,13 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._exams = accuracies(episode)
         self._user.calls = self._user.failures = 0
 
-    def _observe(self) -> tuple[Observation, str | None]:
+    def _observe(self) -> tuple[Observation, BackendError | None]:
         """Return the observation, and the error when entries could not be retrieved for it."""
         episode = self.episode
         try:
             return self._observer.observe(episode), None
         except BackendError as error:
-            return self._observer.observe(episode, retrieve=False), described(error)
+            return self._observer.observe(episode, retrieve=False), error
 
     def _info(
         self,

@@ -29,6 +29,16 @@ Cause = Literal["no_answer", "unreadable", "empty", "filtered", "context_exceede
 """Why a cell scored 0 although no choice was read; the names stand in `results.json`."""
 
 
+Reason = Literal[
+    "rate_limit", "server_error", "timeout", "disconnect", "rejected", "offline", "stopped", "other"
+]
+"""What kept a model from being asked, so that there is no score.
+
+The provider's limit (429), its server (5xx), no answer in time, the network; a request that it will
+not take; a call that the record does not hold; a budget that is spent, or Ctrl-C.
+"""
+
+
 def near(word: object, known: Iterable[str]) -> str:
     """Return a question after the names that a wrong word is like, for the end of a message."""
     alike = difflib.get_close_matches(str(word), list(known), n=3, cutoff=0.5)
@@ -93,6 +103,8 @@ class ParseError(AMemGymError, ValueError):
 class BackendError(AMemGymError):
     """A call of a model could not be answered."""
 
+    reason: Reason = "other"
+
 
 class ContentError(BackendError):
     """The provider answered with nothing to read; never retried as transport."""
@@ -106,11 +118,14 @@ class ContentError(BackendError):
 class TransportError(BackendError):
     """Network, rate limit or server failure that outlived its retries."""
 
-    def __init__(self, message: str, attempts: int = 0) -> None:
-        """Keep the number of attempts that were made."""
+    def __init__(self, message: str, attempts: int = 0, reason: Reason = "other") -> None:
+        """Keep the number of attempts that were made, and under what the failure is counted."""
         self.attempts = attempts
+        self.reason = reason
         super().__init__(message)
 
 
 class BudgetExceeded(BackendError):
     """The run's budget of dollars or tokens is spent, or it was told to stop; it can be resumed."""
+
+    reason = "stopped"

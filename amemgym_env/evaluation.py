@@ -23,8 +23,9 @@ from amemgym_env.journal import Event, Journal, MemoryJournal
 from amemgym_env.play import AgentMaker, UserModel, made_agent, play
 from amemgym_env.prompt import BUILT_IN, Templates
 from amemgym_env.reference import reference
-from amemgym_env.results import Results, ScenarioResult, scenario_result
+from amemgym_env.results import Results
 from amemgym_env.scenario import Scenario
+from amemgym_env.scenario_result import ScenarioResult, scenario_result
 from amemgym_env.script import Script, build
 from amemgym_env.simulated import DEFAULT_PROFILE, SimulatedModel
 from amemgym_env.stores import NumpyStore, StoreFactory
@@ -223,7 +224,7 @@ class _Run:
             store=self.store(script),
         )
         record({"event": "start", "scenario": script.scenario.id, "script": script.key})
-        end: dict[str, Any] = {"event": "end", "hash": None, "error": None}
+        end: dict[str, Any] = {"event": "end", "hash": None, "error": None, "reason": None}
         try:
             if self.game.upper_bound:
                 record(reference(script, models))
@@ -233,15 +234,18 @@ class _Run:
             play(agent, env, record, options=options, replies=replies, meanwhile=begin)
             end["hash"] = env.episode.digest()
         except TransportError as error:
-            end["error"] = str(error)
+            end["error"], end["reason"] = str(error), error.reason
         except BudgetExceeded as error:
             end["error"] = self.stopped = str(error)
+            end["reason"] = error.reason
         finally:
             if user is not None:
                 user.settle()
+            recall = env.index_recall
             env.close()
         backend = models.backend("exam")
         end["unreadable"] = dict(sorted(models.causes.items()))
         end["unrecognised"] = getattr(backend, "unrecognised", 0)
+        end["index_recall"] = recall
         end["follow_up_failures"] = 0 if user is None else user.failures
         record(end)

@@ -117,7 +117,8 @@ class LitellmModel(Backend):
                 future.set_result(known)
                 return future
             if self.offline:
-                raise TransportError("backend.offline=true, and the call is not in the record")
+                text = "backend.offline=true, and the call is not in the record"
+                raise TransportError(text, reason="offline")
             _ = self._prepared
             return loop_thread.shared().submit(self._answer(call, key, deliver))
         except Exception as error:  # noqa: BLE001 - raised where the completion is waited for
@@ -212,7 +213,7 @@ class LitellmModel(Backend):
             if fault.kind == "settings":
                 raise ConfigError(f"backend.model={self.model}: {fault.message}")
             if fault.kind != "transport" or failed > self.retries:
-                raise TransportError(fault.message, failed)
+                raise TransportError(fault.message, failed, fault.reason)
             jitter = 0.5 + uniform("retry", self.name, call.messages[-1]["content"], failed) / 2
             delay = min(_LONGEST_DELAY, self.first_delay * 2 ** (failed - 1)) * jitter
             await asyncio.sleep(max(delay, fault.retry_after or 0.0))

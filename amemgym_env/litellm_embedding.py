@@ -22,7 +22,7 @@ from amemgym_env.embedding import Vectors, quantize
 from amemgym_env.errors import ConfigError, TransportError
 from amemgym_env.litellm_library import library
 from amemgym_env.model_parameters import checked_address, checked_key_name, connection
-from amemgym_env.provider_errors import Fault, classify
+from amemgym_env.provider_errors import classify, out_of_time
 from amemgym_env.randomness import digest, uniform
 
 
@@ -116,14 +116,14 @@ class LitellmEmbedder:
                     raise TransportError(f"expected {len(texts)} embeddings, found {rows.shape}")
                 return quantize(rows)
             except TimeoutError:
-                fault = Fault("transport", f"no embedding within {self.timeout:g} seconds")
+                fault = out_of_time(self.timeout, "embedding")
             except Exception as error:  # noqa: BLE001 - every error is classified
                 fault = classify(error)
             failed += 1
             if fault.kind in ("settings", "parameter"):
                 raise ConfigError(f"embedding.model={self.model}: {fault.message}")
             if fault.kind != "transport" or failed > self.retries:
-                raise TransportError(fault.message, failed)
+                raise TransportError(fault.message, failed, fault.reason)
             jitter = 0.5 + uniform("retry", self.name, texts[0], failed) / 2
             delay = min(60.0, self.first_delay * 2 ** (failed - 1)) * jitter
             await asyncio.sleep(max(delay, fault.retry_after or 0.0))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from amemgym_env import loop_thread
 from amemgym_env.model_replies import Answered, read_response
-from amemgym_env.provider_errors import Fault, classify
+from amemgym_env.provider_errors import Fault, classify, out_of_time
 from amemgym_env.redaction import guard_loggers
 
 SETTINGS = {
@@ -105,6 +105,6 @@ async def request(arguments: Mapping[str, Any], timeout: float) -> Answered | Fa
             )
         return read_response(response)
     except TimeoutError:
-        return Fault("transport", f"no answer within {timeout:g} seconds")
+        return out_of_time(timeout)
     except Exception as error:  # noqa: BLE001 - every error is classified
         return classify(error)

@@ -27,7 +27,7 @@ from amemgym_env import loop_thread
 from amemgym_env.errors import ConfigError
 from amemgym_env.litellm_library import Facts, facts, log_nothing, request, set_environment
 from amemgym_env.model_replies import Answered
-from amemgym_env.provider_errors import Fault
+from amemgym_env.provider_errors import Fault, out_of_time
 
 _LONGEST = 1 << 30
 """Bytes of a message at most; far beyond what any model reads."""
@@ -82,7 +82,7 @@ class Senders:
         try:
             return await (await self._freest()).request(arguments, timeout)
         except EOFError as error:
-            return Fault("transport", str(error))
+            return Fault("transport", str(error), reason="disconnect")
 
     async def facts(self, model: str) -> Facts:
         """Return what litellm knows of a model; see `litellm_library.facts`.
@@ -153,7 +153,7 @@ class _Child:
             async with asyncio.timeout(timeout + _GRACE):
                 answered, fault = await self._ask(timeout, arguments)
         except TimeoutError:
-            return Fault("transport", f"no answer within {timeout:g} seconds")
+            return out_of_time(timeout)
         if fault is None:
             return Answered(*answered)
         return Fault(**{**fault, "parameters": tuple(fault["parameters"])})

@@ -92,8 +92,9 @@ def play(
         record(event)
         over = terminated or truncated
         if truncated and info.get("error"):
-            spent = str(info["error"]).startswith(BudgetExceeded.__name__)
-            raise (BudgetExceeded if spent else TransportError)(str(info["error"]))
+            if info["reason"] == BudgetExceeded.reason:
+                raise BudgetExceeded(str(info["error"]))
+            raise TransportError(str(info["error"]), reason=info["reason"])
 
 
 def _talk(agent: Agent, turn: Turn, reply: str) -> tuple[dict[str, Any], Event]:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from amemgym_env.errors import Cause
+from amemgym_env.errors import Cause, Reason
 from amemgym_env.redaction import redacted
 
 Kind = Literal["transport", "permanent", "content", "parameter", "settings"]
@@ -28,6 +28,11 @@ _PARAMETER = re.compile(
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
+_TIMEOUTS = {"Timeout", "TimeoutError", "TimeoutException", "APITimeoutError"}
+_BROKEN = {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError"}
+"""Class names of errors of litellm, openai, httpx, aiohttp and Python, and their bases."""
+_DEPTH = 8
+"""Errors that one error was made of, at most."""
 OPTIONAL = ("temperature", "seed", "response_format", "max_tokens", "max_completion_tokens")
 """Parameters that a call can do without."""
 
@@ -45,11 +50,13 @@ class Fault:
     """With kind parameter: what the model refused."""
     retry_after: float | None = None
     """Seconds that the provider asks to wait."""
+    reason: Reason = "rejected"
+    """With kind transport: what failed."""
 
 
 def classify(error: Exception) -> Fault:
     """Return what a failed attempt means."""
-    names = {kind.__name__ for kind in type(error).__mro__}
+    names = _names(error)
     text = str(error)
     message = _short(redacted(f"{type(error).__name__}: {text}"))
     status = getattr(error, "status_code", None)
@@ -78,10 +85,39 @@ def classify(error: Exception) -> Fault:
     if status == 429:
         if _QUOTA.search(text):
             return Fault("permanent", message)
-        return Fault("transport", message, retry_after=_retry_after(error))
+        return Fault("transport", message, retry_after=_retry_after(error), reason="rate_limit")
     if isinstance(error, TypeError | KeyError | AttributeError | ImportError | NameError):
         return Fault("permanent", message)  # a defect, here or in a library: repeating cannot help
-    return Fault("transport", message, retry_after=_retry_after(error))
+    return Fault("transport", message, retry_after=_retry_after(error), reason=_failed(error))
+
+
+def out_of_time(timeout: float, wanted: str = "answer") -> Fault:
+    """Return the fault of an attempt that took longer than it may (seconds)."""
+    return Fault("transport", f"no {wanted} within {timeout:g} seconds", reason="timeout")
+
+
+def _names(error: BaseException) -> set[str]:
+    return {kind.__name__ for kind in type(error).__mro__}
+
+
+def _failed(error: Exception) -> Reason:
+    """Return what failed in transport.
+
+    litellm says status 500 of a connection that broke, too: what it was made of tells.
+    """
+    names: set[str] = set()
+    one: BaseException | None = error
+    for _ in range(_DEPTH):
+        if one is None:
+            break
+        names |= _names(one)
+        one = one.__cause__ or one.__context__
+    status = getattr(error, "status_code", None)
+    if status in (408, 504) or names & _TIMEOUTS:
+        return "timeout"
+    if names & _BROKEN or not isinstance(status, int):
+        return "disconnect"
+    return "server_error"
 
 
 def _retry_after(error: Exception) -> float | None:

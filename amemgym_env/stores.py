@@ -189,6 +189,15 @@ class MemoryIndex:
         found = self._store.search(queries, k)
         return [tuple(by_id[entry_id] for entry_id in ids) for ids in found]
 
+    @property
+    def recall(self) -> tuple[int, int]:
+        """Nearest entries that an approximate store found, and those it was asked for; else zeros.
+
+        Such a store counts them as `recall_counts`.
+        """
+        counts: tuple[int, int] = getattr(self._store, "recall_counts", (0, 0))
+        return counts
+
     def close(self) -> None:
         """Release the store."""
         self._store.close()

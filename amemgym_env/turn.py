@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from amemgym_env.errors import Cause
+from amemgym_env.errors import Cause, Reason
 
 NO_ANSWER = -1
 """The agent was asked and gave no (readable) answer: scores 0."""
@@ -81,8 +81,8 @@ class Answer(NamedTuple):
 
     choice: int
     """Index of the choice as shown (from 0), NO_ANSWER or UNSCORED."""
-    cause: Cause | None = None
-    """Why there is no choice, for the counts of a report."""
+    cause: Cause | Reason | None = None
+    """Why there is no choice, for the counts of a report; a `Reason` with UNSCORED."""
 
 
 class Value(NamedTuple):
@@ -90,7 +90,7 @@ class Value(NamedTuple):
 
     index: int  # type: ignore[assignment]  # hides `tuple.index`
     """Index of the value as listed (from 0), NO_ANSWER or UNSCORED."""
-    cause: Cause | None = None
+    cause: Cause | Reason | None = None
 
 
 def shown_message(message: str, time: str, opening: bool) -> str:

@@ -21,7 +21,7 @@ class UserVoice:
         self.failures = 0
         """Calls without a usable message: an error, None or blank text."""
 
-    def follow_up(self, episode: Episode, reply: str) -> tuple[str | None, str | None]:
+    def follow_up(self, episode: Episode, reply: str) -> tuple[str | None, BackendError | None]:
         """Return the next follow-up (None: the script's), and the error that ends the episode.
 
         Only a spent budget ends it; every other failure of the model is counted and bridged.
@@ -29,19 +29,15 @@ class UserVoice:
         if self._model is None or not episode.next_is_follow_up:
             return None, None
         self.calls += 1
-        text, error = None, None
+        text: str | None = None
+        error: BackendError | None = None
         try:
             text = self._model(episode, reply)
         except BudgetExceeded as failure:
-            error = described(failure)
+            error = failure
         except (BackendError, ParseError):
             pass
         if text is None or not text.strip():
             self.failures += 1
             return None, error
         return unicode(text), None
-
-
-def described(error: Exception) -> str:
-    """Return an error as it stands in `info["error"]`."""
-    return f"{type(error).__name__}: {error}"

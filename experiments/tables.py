@@ -100,12 +100,9 @@ def title(document: Document) -> str:
 
 def notes(document: Document) -> list[str]:
     """Return what a reader must know beside the scores, one line each."""
-    lines = []
-    if document["unscored"]:
-        lines.append(f"{document['unscored']} cells unscored (not counted as wrong)")
+    lines = without_score(document)
     if document["causes"]:
-        causes = ", ".join(f"{count} {name}" for name, count in document["causes"].items())
-        lines.append(f"wrong without a choice: {causes}")
+        lines.append("wrong without a choice" + _by_cause(document["causes"]))
     if document["upper_bound"] is None:
         lines.append("no upper bound was asked, so there is no memory score")
     elif document["without_memory_score"]:
@@ -116,13 +113,32 @@ def notes(document: Document) -> list[str]:
     share = document.get("retrieved_share")
     if share is not None and share >= 0.9 and _chooses(document):
         lines.append(f"{share:.0%} of the memory is retrieved: top_k leaves next to nothing out")
+    recall = document.get("index_recall")
+    if recall is not None:
+        lines.append(f"the approximate index found {recall:.1%} of the nearest entries")
     if document["unreadable_calls"]:
-        calls = ", ".join(f"{n} {name}" for name, n in document["unreadable_calls"].items())
-        lines.append(f"unreadable replies: {calls}")
+        lines.append("unreadable replies" + _by_cause(document["unreadable_calls"]))
     lines += [f"scenario {name!r}: {error}" for name, error in document["errors"].items()][:5]
     if document["stopped"]:
         lines.append(f"stopped: {document['stopped']}; the same command continues")
     return lines
+
+
+def without_score(document: Document) -> list[str]:
+    """Return what could not be asked, and why: a line for cells and one for calls."""
+    lines = []
+    if document["unscored"]:
+        text = f"{document['unscored']} cells unscored (not counted as wrong)"
+        lines.append(text + _by_cause(document.get("unscored_causes")))
+    if document.get("failed_calls"):
+        text = f"{document['failed_calls']} calls failed for good"
+        text += _by_cause(document.get("failed_call_causes"))
+        lines.append(f"{text}; the same command asks them again")
+    return lines
+
+
+def _by_cause(counts: Mapping[str, int] | None) -> str:
+    return ": " + ", ".join(f"{n} {name}" for name, n in counts.items()) if counts else ""
 
 
 def _chooses(document: Document) -> bool:

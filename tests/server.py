@@ -80,11 +80,18 @@ class Behaviour:
 class ModelServer:
     """The server; use it as a context manager (a thread of its own)."""
 
-    def __init__(self, behaviour: Behaviour | None = None, scenarios: str | None = None) -> None:
+    def __init__(
+        self,
+        behaviour: Behaviour | None = None,
+        scenarios: str | None = None,
+        profile: str = "exact",
+    ) -> None:
         self.behaviour = behaviour or Behaviour()
-        self.people = None if scenarios is None else People(scenarios)
+        self.people = None if scenarios is None else People(scenarios, profile)
         self.hits: Counter[str] = Counter()
         """Requests by kind of call."""
+        self.faults: Counter[str] = Counter()
+        """Attempts that went wrong on command, by fault."""
         self.keys: Counter[str] = Counter()
         """Requests by authorization header."""
         self.requests: list[dict[str, Any]] = []
@@ -209,8 +216,9 @@ class ModelServer:
         wrong = attempt <= faults.first or uniform("fault", content, attempt) < faults.share
         if not wrong:
             return None
-        number = int(uniform("which", content, attempt) * len(faults.kinds))
-        return faults.kinds[number]
+        fault = faults.kinds[int(uniform("which", content, attempt) * len(faults.kinds))]
+        self.faults[fault] += 1
+        return fault
 
     async def _fail(self, fault: str, writer: asyncio.StreamWriter) -> bool:
         if fault == "rate_limit":

@@ -30,7 +30,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "chroma_store floors journal attention simulated_policy feedback",
         "env env_settings observations user spaces generation number_env number_settings "
         "array_episodes array_observations number_vector_env vector_env memory_operations sb3_env",
-        "play traces credit turn_audit answer_bias evaluation networks policies reference results",
+        "play traces credit turn_audit answer_bias evaluation networks policies reference "
+        "scenario_result results",
         "testing",
     )
 )

@@ -335,42 +335,6 @@ def test_results_depend_neither_on_concurrency_nor_on_transport_faults(
     assert without_costs(clean) == without_costs(wide) == without_costs(failing)
 
 
-def test_content_faults_in_exams_are_wrong_by_cause_and_nothing_else_changes(
-    tiny: list[Scenario], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-one")
-    kinds = ("empty", "cut", "refused", "wrong_json", "filtered", "context_exceeded")
-    with ModelServer(scenarios="tiny") as server:
-        clean = run(server, tiny).to_json()
-        server.behaviour.faults = Faults(0.5, kinds, calls=["exam_answer"])
-        faulty = run(server, tiny).to_json()
-    # The upper bound and the never-write floor are asked in the same words.
-    cells = [
-        (right, got)
-        for name in clean["accuracy"]
-        for rows in zip(clean["accuracy"][name], faulty["accuracy"][name], strict=True)
-        for right, got in zip(*rows, strict=True)
-    ]
-    wrong = sum(right == 1.0 and got == 0.0 for right, got in cells)
-    assert 0 < wrong == sum(faulty["causes"].values())
-    assert all(got in (0.0, right) for right, got in cells)
-    assert faulty["unscored"] == 0
-    assert faulty["hashes"].keys() == clean["hashes"].keys()
-
-
-def test_a_failed_call_leaves_its_cell_unscored(
-    tiny: list[Scenario], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key-one")
-    with ModelServer(scenarios="tiny") as server:
-        server.behaviour.faults = Faults(0.5, calls=["exam_answer"])
-        document = run(server, tiny, retries=0).to_json()
-    flat = [cell for rows in document["accuracy"].values() for row in rows for cell in row]
-    assert document["unscored"] == flat.count(None) > 0
-    assert document["failed_calls"] >= document["unscored"]
-    assert not document["causes"]
-
-
 def test_threads_do_not_grow_with_calls(server: ModelServer) -> None:
     asked = model(server)
     models = Models({"assistant": asked})

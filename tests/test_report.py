@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from amemgym_env.journal import FileJournal
-from amemgym_env.results import scenario_result
 from amemgym_env.scenario_files import slug
+from amemgym_env.scenario_result import scenario_result
 from experiments.report import main
 from experiments.report_page import command, inspection, runs
 from experiments.report_page.evidence import traces

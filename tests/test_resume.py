@@ -2,51 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from amemgym_env.journal import FileJournal
 from amemgym_env.randomness import uniform
-from experiments import evaluate, job
-from experiments.settings import EvaluateSettings, checked
-from tests.server import Behaviour, Faults, ModelServer
+from tests.real_run import (
+    CONCURRENCY,
+    ROOT,
+    calls,
+    command,
+    compared,
+    environment,
+    finished,
+    results,
+)
+from tests.server import Behaviour, ModelServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-ROOT = Path(__file__).parents[1]
-CONCURRENCY = 8
-
-
-def command(server: ModelServer, out: Path, *more: str) -> list[str]:
-    return [
-        "scenarios=tiny",
-        "agent=awe",
-        "backend=litellm",
-        "backend.model=openai/gpt-4.1-mini",
-        f"backend.api_base={server.address}",
-        f"backend.max_concurrency={CONCURRENCY}",
-        f"out={out}",
-        *more,
-    ]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "OPENAI_API_KEY": "sk-test-resume", "PYTHONPATH": str(ROOT)}
-
-
-def finished(words: list[str]) -> None:
-    """Play what is left of a run, in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OPENAI_API_KEY", "sk-test-resume")
-        evaluate.run(checked(EvaluateSettings, job.compose("evaluate", words)), quiet=True)
 
 
 def killed(words: list[str], out: Path, lines: int) -> bool:
@@ -63,30 +40,6 @@ def killed(words: list[str], out: Path, lines: int) -> bool:
         time.sleep(0.005)
     child.kill()
     return child.wait(30) == -signal.SIGKILL
-
-
-def results(out: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((out / "results.json").read_text("utf-8"))
-    return document
-
-
-def compared(document: dict[str, Any]) -> dict[str, Any]:
-    """Return what two runs share: all but settings and the time that calls took."""
-    usage = {
-        role: {name: value for name, value in part.items() if name not in ("seconds", "usd")}
-        for role, part in document["usage"].items()
-    }
-    return {**document, "usage": usage, "settings": None}
-
-
-def calls(out: Path) -> Counter[tuple[str, str, int]]:
-    """Return how often each finished call stands in a run's journals."""
-    return Counter(
-        (path.name, event["key"], event["occurrence"])
-        for path in out.glob("journals/*.jsonl")
-        for event in FileJournal(path).read()
-        if event["event"] == "call" and "text" in event
-    )
 
 
 def check_kills(tmp_path: Path, moments: int, *more: str) -> None:
@@ -126,27 +79,6 @@ def test_a_run_killed_at_twenty_moments_continues(tmp_path: Path) -> None:
 @pytest.mark.evidence
 def test_a_killed_run_with_chroma_continues(tmp_path: Path) -> None:
     check_kills(tmp_path, 3, "store=chroma")
-
-
-def test_what_failed_is_unscored_and_scored_by_resuming(tmp_path: Path) -> None:
-    with ModelServer(scenarios="tiny") as server:
-        finished(command(server, tmp_path / "clean"))
-        out = tmp_path / "failing"
-        words = command(server, out, "backend.first_delay=0.001")
-        server.behaviour.faults = Faults(0.4, calls=["exam_answer", "state_query"])
-        finished([*words, "backend.retries=0"])
-        first = results(out)
-        assert first["unscored"] > 0
-        assert first["failed_calls"] >= first["unscored"]
-        made = len(calls(out))
-        server.behaviour.faults = Faults()
-        server.hits.clear()
-        finished(words)
-        assert sum(server.hits.values()) == len(calls(out)) - made
-        again, clean = results(out), results(tmp_path / "clean")
-        for document in (again, clean):
-            document["usage"].pop("retries", None)
-        assert compared(again) == compared(clean)
 
 
 def test_a_run_is_repeated_from_its_journals_without_network(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ import numpy as np
 from amemgym_env.backend import Usage
 from amemgym_env.difficulty import DIFFICULTIES
 from amemgym_env.errors import RunError
-from amemgym_env.results import ScenarioResult
 from amemgym_env.scenario import Choice, Period, Question, Scenario
+from amemgym_env.scenario_result import ScenarioResult
 from amemgym_env.scoring import diagnose
 from amemgym_env.script import Script
 from amemgym_env.turn import NO_ANSWER, UNSCORED
@@ -78,9 +78,11 @@ def score(folder: Path, informed: Informed | None) -> Scored:
         diagnosis=diagnose(scenario, asked, _known(scenario, probes)),
         chosen=chosen,
         causes=+Counter(unreadable=unreadable),
+        unscored_causes=+Counter(other=int((chosen == UNSCORED).sum())),
         unreadable_calls=+Counter({"exam_answer.unreadable": unreadable}),
         retrieved=(0.0, 0),
         in_window=(0, 0),
+        index_recall=(0, 0),
         unrecognised=0,
         follow_up_failures=0,
         usage={"exam": _usage(cells)},

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from amemgym_env.journal import Event
-from amemgym_env.results import ScenarioResult
+from amemgym_env.scenario_result import ScenarioResult
 from amemgym_env.scoring import write_positions
 from amemgym_env.script import Kind, Script
 from amemgym_env.turn import NO_ANSWER, UNSCORED

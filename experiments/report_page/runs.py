@@ -16,10 +16,11 @@ from pydantic import BaseModel, ConfigDict
 from amemgym_env.errors import InputError, RunError
 from amemgym_env.evaluation import Game, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
-from amemgym_env.results import ScenarioResult
+from amemgym_env.scenario_result import ScenarioResult
 from amemgym_env.script import Script
 from experiments.report_page import benchmark_folder
 from experiments.report_page.studies import Score, Study, checked, study
+from experiments.tables import without_score
 
 Cells = dict[str, list[list[Score]]]
 """(periods, questions) scores of each scenario; None is unscored."""
@@ -158,7 +159,8 @@ def _run(path: Path) -> Run:
             f"{path}: expected results.json, found a run that has not ended; the command that "
             "began it continues it"
         )
-    return Run(path, _checked(read_json(file), file))
+    found = _checked(read_json(file), file)
+    return Run(path, found, notes=without_score(found.model_dump()))
 
 
 def _study(path: Path) -> Study | None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from amemgym_env.errors import InputError, RunError
 from amemgym_env.journal import Event, FileJournal
-from amemgym_env.results import scenario_result
 from amemgym_env.scenario_files import slug
+from amemgym_env.scenario_result import scenario_result
 from amemgym_env.script import Script
 from experiments.report_page.inspection import Record, play, truth
 from experiments.report_page.runs import Run, scripts
