@@ -18,10 +18,13 @@ from amemgym_env.errors import ConfigError
 from amemgym_env.provider_errors import Fault
 from amemgym_env.redaction import redacted
 
-Format = Literal["auto", "schema", "object", "plain"]
-"""How a reply in JSON is asked for; auto: as strictly as the model allows."""
+Format = Literal["auto", "schema", "object_schema", "object", "plain"]
+"""How a reply in JSON is asked for; auto: as strictly as the model allows.
 
-_NEXT: Mapping[Format, Format] = {"schema": "object", "object": "plain"}
+`object_schema` is what servers on llama.cpp take instead of `schema`.
+"""
+
+_NEXT: Mapping[Format, Format] = {"schema": "object", "object_schema": "object", "object": "plain"}
 
 
 class Parameters:
@@ -59,8 +62,9 @@ class Parameters:
                     continue
                 helped = True
                 if name == "response_format":
-                    form: Format = "schema" if sent[name]["type"] == "json_schema" else "object"
-                    if self.form == form or (form == "object" and self.form == "schema"):
+                    form = _form(sent[name])
+                    # Calls with an open schema ask for any object in every form.
+                    if self.form == form or (form == "object" and self.form in _NEXT):
                         self.form = _NEXT[form]
                         self._note(f"response_format:{form}", fault)
                 elif name not in self.dropped:
@@ -75,10 +79,20 @@ class Parameters:
 def response_format(mode: Format, call: Call) -> dict[str, Any]:
     """Return the parameter that holds a model to JSON; open schemas only ask for an object."""
     schema = dict(call.schema or {})
-    if mode == "schema" and schema.get("additionalProperties") is False:
+    closed = schema.get("additionalProperties") is False
+    if mode == "schema" and closed:
         wanted = {"name": call.kind, "schema": schema, "strict": True}
         return {"type": "json_schema", "json_schema": wanted}
+    if mode == "object_schema" and closed:
+        return {"type": "json_object", "schema": schema}
     return {"type": "json_object"}
+
+
+def _form(sent: Mapping[str, Any]) -> Format:
+    """Return the form that a sent `response_format` has."""
+    if sent["type"] == "json_schema":
+        return "schema"
+    return "object_schema" if "schema" in sent else "object"
 
 
 def connection(model: str, api_base: str | None, api_key_env: str | None) -> dict[str, Any]:

@@ -38,6 +38,12 @@ class HashedSettings(_Settings):
     name: Literal["hashed"] = "hashed"
 
 
+class WordLlamaSettings(_Settings):
+    """`embedding=wordllama`."""
+
+    name: Literal["wordllama"]
+
+
 class LitellmEmbeddingSettings(_Settings):
     """`embedding=litellm`. There is no key in it: keys come from the environment only."""
 
@@ -52,7 +58,7 @@ class LitellmEmbeddingSettings(_Settings):
 
 StoreSettings = Annotated[NumpySettings | ChromaSettings, Field(discriminator="name")]
 EmbeddingSettings = Annotated[
-    HashedSettings | LitellmEmbeddingSettings, Field(discriminator="name")
+    HashedSettings | WordLlamaSettings | LitellmEmbeddingSettings, Field(discriminator="name")
 ]
 
 
@@ -72,10 +78,25 @@ def store(settings: StoreSettings, folder: Path) -> Callable[[Script], StoreFact
     return of
 
 
+def offline(name: str) -> Embedder:
+    """Return an embedder that asks nobody, by its name: hashed or wordllama.
+
+    Raises:
+        ConfigError: its package is not installed.
+    """
+    if name == "hashed":
+        return DEFAULT
+    from amemgym_env.wordllama_embedding import WordLlamaEmbedder
+
+    return WordLlamaEmbedder()
+
+
 def embedder(settings: EmbeddingSettings, folder: Path) -> Embedder:
     """Return the embedder; what a provider computed is kept in the run's folder by default."""
     if isinstance(settings, HashedSettings):
         return DEFAULT
+    if isinstance(settings, WordLlamaSettings):
+        return offline("wordllama")
     from amemgym_env.litellm_embedding import LitellmEmbedder
 
     cache = folder / "embeddings" if settings.cache is None else Path(settings.cache)

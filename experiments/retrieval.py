@@ -1,10 +1,10 @@
-"""Does the default embedding find what a question needs? Ranks openers for every question.
+"""Does an embedding find what a question needs? Ranks openers for every question.
 
 For each user all session openers are ranked by similarity to each question; relevant are those that
 give away a variable that the question needs.
 
     python -m experiments.retrieval base
-    python -m experiments.retrieval path/to/amemgym-v1.base.json --choices
+    python -m experiments.retrieval path/to/amemgym-v1.base.json --choices --embedding wordllama
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from amemgym_env.errors import InputError
 from amemgym_env.generation.sets import scenarios
 from amemgym_env.scenario import Scenario
 from amemgym_env.turn import shown_question
+from experiments.memory_search import offline
 
 
 class Retrieval(NamedTuple):
@@ -64,14 +65,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.retrieval", description=__doc__)
     parser.add_argument("scenarios", help="name of a set, or a path")
     parser.add_argument("--choices", action="store_true", help="ask with the choices, as an exam")
+    parser.add_argument("--embedding", choices=["hashed", "wordllama"], default="hashed")
     given = parser.parse_args()
     try:
-        found = retrieval(scenarios(given.scenarios), with_choices=given.choices)
+        embedder = offline(given.embedding)
+        found = retrieval(scenarios(given.scenarios), embedder, with_choices=given.choices)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     print(
-        f"{DEFAULT.name}, {found.questions} questions: recall@5 {found.recall_at_5:.3f}, "
+        f"{embedder.name}, {found.questions} questions: recall@5 {found.recall_at_5:.3f}, "
         f"recall@10 {found.recall_at_10:.3f}, hit@1 {found.hit_at_1:.3f}, MRR {found.mrr:.3f}"
     )
 

@@ -110,7 +110,7 @@ class LitellmBackend(Settings):
     temperature: float | None = 0.0
     max_tokens: Count = 8192
     seed: int | None = None
-    response_format: Literal["auto", "schema", "object", "plain"] = "auto"
+    response_format: Literal["auto", "schema", "object_schema", "object", "plain"] = "auto"
     timeout: Annotated[float, Field(gt=0)] = 120.0
     retries: Annotated[int, Field(ge=0)] = 5
     first_delay: Annotated[float, Field(ge=0)] = 0.5

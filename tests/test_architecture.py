@@ -25,6 +25,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "accounts calls redaction provider_errors model_replies model_parameters "
         "budget call_cache loop_thread estimate "
         "backend litellm_library litellm_senders litellm_backend litellm_embedding "
+        "wordllama_embedding "
         "simulated recognition weaknesses "
         "transcript actions pool "
         "chroma_store floors journal attention simulated_policy feedback",
