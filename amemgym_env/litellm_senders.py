@@ -1,38 +1,30 @@
 """Processes that send requests: litellm needs some 10 ms of CPU for each, a process has one core.
 
-The parent keeps what is global (slots, pace, retries, budget, cache, records). A child takes the
-arguments of one request and returns what came of it, each as a line of JSON, over standard input
-and output. It writes no file and has no key but its environment's. It ends by itself with its
-parent, however that ends; if it ends early, that was a transport fault for the requests it had, and
-another one takes its place.
+The parent, here, keeps what is global (slots, pace, retries, budget, cache, records). A child, see
+`litellm_sender`, takes the arguments of one request and returns what came of it. If it ends early,
+that was a transport fault for the requests it had, and another one takes its place.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
-import json
 import math
 import os
-import signal
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from amemgym_env import loop_thread
 from amemgym_env.errors import ConfigError
-from amemgym_env.litellm_library import Facts, facts, log_nothing, request, set_environment
+from amemgym_env.litellm_library import Facts, set_environment
+from amemgym_env.litellm_sender import GRACE, LONGEST, Outbox, read
 from amemgym_env.model_replies import Answered
 from amemgym_env.provider_errors import Fault, out_of_time
 
-_LONGEST = 1 << 30
-"""Bytes of a message at most; far beyond what any model reads."""
-_GRACE = 2.0
-"""Seconds after which a child is taken to hang, or sees that its parent is gone."""
 _CALLS_A_PROCESS = 64
 """Calls under way at once for which one more process is worth its memory (some 250 MB)."""
 
@@ -150,7 +142,7 @@ class _Child:
     async def request(self, arguments: Mapping[str, Any], timeout: float) -> Answered | Fault:
         try:
             # Here too: a child that hangs must not hold its requests.
-            async with asyncio.timeout(timeout + _GRACE):
+            async with asyncio.timeout(timeout + GRACE):
                 answered, fault = await self._ask(timeout, arguments)
         except TimeoutError:
             return out_of_time(timeout)
@@ -179,27 +171,27 @@ class _Child:
             await self._reading
 
     async def _start(self) -> None:
-        program = "import sys; sys.path[:] = sys.argv[1:]; import amemgym_env.litellm_senders as it"
+        program = "import sys; sys.path[:] = sys.argv[1:]; import amemgym_env.litellm_sender as it"
         # The modules of this process, but not by chance a file of the present folder.
         paths = [*filter(None, sys.path), str(Path(__file__).resolve().parents[1])]
         self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-W", "ignore", "-c", f"{program}; it.serve()", *paths),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            limit=_LONGEST,
+            limit=LONGEST,
         )
-        if await _read(self._process.stdout) is None:
+        if await read(self._process.stdout) is None:
             self.ended = True
             raise ConfigError(
                 "backend.processes: expected processes that can be started, found one that ended "
                 f"with status {await self._process.wait()}; use backend.processes=0"
             )
-        self._outbox = _Outbox(self._process.stdin.write)
+        self._outbox = Outbox(self._process.stdin.write)
         self.up = True
         self._reading = asyncio.ensure_future(self._read())
 
     async def _read(self) -> None:
-        while (found := await _read(self._process.stdout)) is not None:
+        while (found := await read(self._process.stdout)) is not None:
             future = self.waiting.get(found[0])
             if future is not None and not future.done():
                 future.set_result(found[1])
@@ -208,30 +200,6 @@ class _Child:
         for future in self.waiting.values():
             if not future.done():
                 future.set_exception(EOFError(text))
-
-
-class _Outbox:
-    """Gathers the messages of one turn of the event loop: the other side is woken once."""
-
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._write = write
-        self._lines: list[bytes] = []
-
-    def put(self, message: Any) -> None:
-        if not self._lines:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._lines.append(json.dumps(message).encode() + b"\n")
-
-    def _flush(self) -> None:
-        lines = b"".join(self._lines)
-        self._lines.clear()
-        self._write(lines)
-
-
-async def _read(reader: asyncio.StreamReader) -> Any:
-    """Return the next message, None at the end of the stream."""
-    line = await reader.readline()
-    return json.loads(line) if line.endswith(b"\n") else None
 
 
 _LOCK = threading.Lock()
@@ -258,54 +226,3 @@ async def close_shared() -> None:
     found = _running.pop(os.getpid(), None)
     if found is not None:
         await found.close()
-
-
-def serve() -> None:
-    """Be a child: send what comes in on standard input until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends us
-    outlet = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not get among the messages
-    asyncio.run(_serve(outlet, os.getppid()))
-
-
-async def _serve(outlet: BinaryIO, parent: int) -> None:
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_LONGEST)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    log_nothing()
-    # What litellm made at its import stays: it need not be looked through again. A request leaves
-    # hundreds of objects, so that with the usual threshold of 700 each would be a collection.
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 50, 50)
-
-    def write(lines: bytes) -> None:
-        try:
-            outlet.write(lines)
-            outlet.flush()
-        except BrokenPipeError:
-            os._exit(0)
-
-    outbox = _Outbox(write)
-
-    async def one(number: int, timeout: float, arguments: dict[str, Any]) -> None:
-        found = await request(arguments, timeout)
-        failed = isinstance(found, Fault)
-        outbox.put([number, [None, vars(found)] if failed else [found, None]])
-
-    async def watch() -> None:
-        # A fork of the parent may hold our input open.
-        while os.getppid() == parent:
-            await asyncio.sleep(_GRACE)
-        os._exit(0)
-
-    work = {loop.create_task(watch())}
-    outbox.put("begun")
-    while (message := await _read(reader)) is not None:
-        if len(message) == 2:
-            outbox.put([message[0], facts(message[1])])
-            continue
-        task = loop.create_task(one(*message))
-        work.add(task)
-        task.add_done_callback(work.discard)
-    os._exit(0)  # nobody is there to be answered: what is under way is not waited for

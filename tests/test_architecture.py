@@ -24,7 +24,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(
         "generation_prompts rating_prompts",
         "accounts calls redaction provider_errors model_replies model_parameters "
         "budget call_cache loop_thread estimate "
-        "backend litellm_library litellm_senders litellm_backend litellm_embedding "
+        "backend litellm_library litellm_sender litellm_senders litellm_backend litellm_embedding "
         "wordllama_embedding "
         "simulated recognition weaknesses "
         "transcript actions pool "
