@@ -24,7 +24,7 @@ _CONTEXT = re.compile(
 _FILTER = re.compile(r"content.?(filter|policy|management)|safety|moderation", re.IGNORECASE)
 _PARAMETER = re.compile(
     r"unsupported|not support|unknown|unrecognized|unexpected|invalid|not permitted|extra inputs"
-    r"|must contain the word",
+    r"|must contain the word|validation error",
     re.IGNORECASE,
 )
 _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", re.IGNORECASE)
@@ -66,7 +66,9 @@ def classify(error: Exception) -> Fault:
         return Fault("content", message, "filtered")
     if "Invalid response object" in text and "valid string" in text:
         return Fault("content", message, "unreadable")  # answered and billed, in a form unknown
-    if "UnsupportedParamsError" in names or status in (400, 422):
+    # Some servers answer 500 where they cannot read a parameter.
+    unread = status == 500 and "validation error" in text
+    if "UnsupportedParamsError" in names or status in (400, 422) or unread:
         refused = tuple(name for name in OPTIONAL if re.search(rf"\b{name}\b", text))
         if "must contain the word" in text:
             refused = ("response_format",)
@@ -76,6 +78,8 @@ def classify(error: Exception) -> Fault:
             return Fault("content", message, "context_exceeded")
         if _FILTER.search(text):
             return Fault("content", message, "filtered")
+        if unread:
+            return Fault("transport", message, reason="server_error")
         unknown = "LiteLLMUnknownProvider" in names or "LLM Provider NOT provided" in text
         return Fault("settings" if unknown else "permanent", message)
     if status in (401, 402, 403, 404):

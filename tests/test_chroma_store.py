@@ -27,6 +27,10 @@ from amemgym_env.scenario import Scenario
 from amemgym_env.scenario_files import slug
 from amemgym_env.stores import NumpyStore
 from amemgym_env.turn import Entry
+from experiments import evaluate as evaluate_command
+from experiments import job
+from experiments.settings import EvaluateSettings, checked
+from experiments.tables import notes
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 ROOT = Path(__file__).parents[1]
@@ -323,6 +327,15 @@ def test_an_evaluation_is_the_same_with_both_stores(
         ),
     ).to_json()
     assert kept == plain
+    assert plain["index_recall"] is None
+
+
+def test_a_run_says_what_its_approximate_index_found(tmp_path: Path) -> None:
+    words = ["scenarios=tiny", "agent=rag", "store=chroma", "store.index=approximate"]
+    words += [f"out={tmp_path / 'run'}"]
+    found = evaluate_command.run(checked(EvaluateSettings, job.compose("evaluate", words)))
+    assert 0.0 < found["index_recall"] <= 1.0
+    assert f"index found {found['index_recall']:.1%} of the nearest" in " ".join(notes(found))
 
 
 def _rss() -> float:

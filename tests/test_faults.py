@@ -13,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 from amemgym_env.journal import FileJournal
+from experiments.tables import notes
 from tests.real_run import calls, command, compared, finished, results
 from tests.server import CONTENT, TRANSPORT, Faults, ModelServer
 
@@ -83,6 +84,8 @@ def check_transport(runs: Checked, count: int) -> None:
     assert few["unscored"] == cells(few).count(None) == sum(few["unscored_causes"].values()) > 0
     assert few["unscored_causes"].keys() <= REASONS
     assert few["failed_calls"] == sum(few["failed_call_causes"].values()) > 0
+    told = " ".join(notes(few))
+    assert all(f"{count} {name}" in told for name, count in few["unscored_causes"].items())
     made = calls(runs.folder / "few-retries")
     runs.server.hits.clear()
     again = runs.run("few-retries", "backend.retries=1")

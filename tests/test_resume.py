@@ -102,6 +102,8 @@ def test_a_spent_budget_stops_cleanly_and_more_of_it_continues(tmp_path: Path) -
         finished(command(server, out, f"backend.budget_tokens={spent // 2}"))
         half = results(out)
         assert "budget_tokens" in half["stopped"]
+        assert half["unscored"] == sum(half["unscored_causes"].values()) > 0
+        assert half["unscored_causes"].keys() <= {"stopped", "not_played"}
         used = sum(
             part["prompt_tokens"] + part["completion_tokens"] for part in half["usage"].values()
         )
