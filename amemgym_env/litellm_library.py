@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import os
 import warnings
 from collections.abc import Mapping
@@ -38,9 +39,15 @@ def set_environment() -> None:
 def library() -> Any:
     """Return litellm, offline where it can be, quiet, and without keys in its logs."""
     set_environment()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its own imports use what pydantic deprecates
-        import litellm
+    collected = gc.isenabled()
+    gc.disable()  # it makes a million objects that stay: looking through them takes a second
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its own imports use what pydantic deprecates
+            import litellm
+    finally:
+        if collected:
+            gc.enable()
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     guard_loggers("LiteLLM", "LiteLLM Router", "openai._base_client", "httpx", "asyncio")

@@ -25,18 +25,20 @@ from amemgym_env.litellm_sender import GRACE, LONGEST, Outbox, read
 from amemgym_env.model_replies import Answered
 from amemgym_env.provider_errors import Fault, out_of_time
 
+_FEW_CALLS = 8
+"""Calls under way at once below which the run's own process has the time to send them."""
 _CALLS_A_PROCESS = 64
-"""Calls under way at once for which one more process is worth its memory (some 250 MB)."""
+"""Calls under way at once for which one more process than two is worth its memory (250 MB)."""
 
 
 def fitting(calls_at_once: int) -> int:
-    """Return how many processes serve so many calls under way; 0: this one does it as well."""
+    """Return how many processes serve so many calls under way; 0: this one does it itself."""
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    if os.name != "posix" or cores < 2 or calls_at_once <= _CALLS_A_PROCESS // 2:
+    if os.name != "posix" or cores < 2 or calls_at_once < _FEW_CALLS:
         return 0
-    return min(cores, math.ceil(calls_at_once / _CALLS_A_PROCESS))
+    return min(cores, max(2, math.ceil(calls_at_once / _CALLS_A_PROCESS)))
 
 
 class Senders:

@@ -28,6 +28,7 @@ def command(server: ModelServer, out: Path, *more: str, scenarios: str = "tiny")
         "backend.model=openai/gpt-4.1-mini",
         f"backend.api_base={server.address}",
         f"backend.max_concurrency={CONCURRENCY}",
+        "backend.processes=0",
         f"out={out}",
         *more,
     ]
