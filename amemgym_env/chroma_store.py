@@ -39,9 +39,10 @@ _NEAR = 10
 class ChromaStore:
     """The entries of one bank in a collection of a chroma database.
 
-    `path` is a folder of its own, `name` a safe collection name (`scenario_files.slug`). With
-    `fresh`, what the path holds of an earlier process is forgotten at the first call: a run that
-    is resumed writes it again, exactly.
+    `path` is a folder of its own, `name` a safe collection name (`scenario_files.slug`), and
+    `scenario` the id that it was made from, kept beside the collection. With `fresh`, what the path
+    holds of an earlier process is forgotten at the first call: a run that is resumed writes it
+    again, exactly.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class ChromaStore:
         *,
         index: Index = "exact",
         fresh: bool = False,
+        scenario: str | None = None,
     ) -> None:
         if index not in ("exact", "approximate"):
             raise ConfigError(f"store.index: expected exact or approximate, found {index!r}")
@@ -60,6 +62,7 @@ class ChromaStore:
         self.index = index
         self._width = width
         self._fresh = fresh
+        self._about = None if scenario is None else {"scenario": clean(scenario)}
         self._exact = NumpyStore(width)
         self._held: dict[str, Entry] = {}
         self._place = 0
@@ -206,7 +209,10 @@ class ChromaStore:
     def _made(self) -> Any:
         """Return the collection; one that somebody else made may measure otherwise."""
         made = self._client.get_or_create_collection(
-            self.name, configuration={"hnsw": {"space": _SPACE}}, embedding_function=None
+            self.name,
+            configuration={"hnsw": {"space": _SPACE}},
+            metadata=self._about,
+            embedding_function=None,
         )
         space = (made.configuration_json.get("hnsw") or {}).get("space")
         if space != _SPACE:

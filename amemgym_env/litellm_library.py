@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from amemgym_env import loop_thread
-from amemgym_env.model_replies import Answered, read_response
+from amemgym_env.model_replies import Answered, read_response, refused_response
 from amemgym_env.provider_errors import Fault, classify, out_of_time
 from amemgym_env.redaction import guard_loggers
 
@@ -114,4 +114,5 @@ async def request(arguments: Mapping[str, Any], timeout: float) -> Answered | Fa
     except TimeoutError:
         return out_of_time(timeout)
     except Exception as error:  # noqa: BLE001 - every error is classified
-        return classify(error)
+        response = refused_response(error)
+        return classify(error) if response is None else read_response(response)

@@ -8,7 +8,6 @@ that was a transport fault for the requests it had, and another one takes its pl
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import sys
 import threading
@@ -25,10 +24,10 @@ from amemgym_env.litellm_sender import GRACE, LONGEST, Outbox, read
 from amemgym_env.model_replies import Answered
 from amemgym_env.provider_errors import Fault, out_of_time
 
-_FEW_CALLS = 8
-"""Calls under way at once below which the run's own process has the time to send them."""
+_WORTH = (8, 16)
+"""Calls under way at once from which one and two processes are worth their memory (250 MB each)."""
 _CALLS_A_PROCESS = 64
-"""Calls under way at once for which one more process than two is worth its memory (250 MB)."""
+"""Calls under way at once for which there is another one after these."""
 
 
 def fitting(calls_at_once: int) -> int:
@@ -36,9 +35,10 @@ def fitting(calls_at_once: int) -> int:
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
-    if os.name != "posix" or cores < 2 or calls_at_once < _FEW_CALLS:
+    if os.name != "posix" or cores < 2:
         return 0
-    return min(cores, max(2, math.ceil(calls_at_once / _CALLS_A_PROCESS)))
+    few = sum(calls_at_once >= least for least in _WORTH)
+    return min(cores, max(few, calls_at_once // _CALLS_A_PROCESS))
 
 
 class Senders:

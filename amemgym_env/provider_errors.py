@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from email.utils import mktime_tz, parsedate_tz
+from typing import Any, Literal
 
 from amemgym_env.errors import Cause, Reason
 from amemgym_env.redaction import redacted
@@ -125,7 +126,10 @@ def _failed(error: Exception) -> Reason:
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Return the seconds of a Retry-After header, if one came; dates are not read."""
+    """Return the seconds of a Retry-After header, if one came.
+
+    A date counts from the date that the server gives beside it, not from this machine's clock.
+    """
     response = getattr(error, "response", None)
     for headers in (
         getattr(error, "litellm_response_headers", None),
@@ -135,7 +139,15 @@ def _retry_after(error: Exception) -> float | None:
             value = None if headers is None else headers.get(name)
             if value is not None and re.fullmatch(r"\d+(\.\d+)?", str(value).strip()):
                 return float(value) * scale
+        until, now = (_date(headers, name) for name in ("retry-after", "date"))
+        if until is not None and now is not None:
+            return max(0.0, until - now)
     return None
+
+
+def _date(headers: Any, name: str) -> float | None:
+    parsed = parsedate_tz(str((headers or {}).get(name)))
+    return None if parsed is None else float(mktime_tz(parsed))
 
 
 def _short(text: str, most: int = 300) -> str:

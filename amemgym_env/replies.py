@@ -4,7 +4,8 @@ Lenient about form (prose around it, fences, thoughts, numbers as text), never a
 cannot be read with certainty raises ParseError and is recorded as the model's answer.
 
 Rules, each documented once:
-- Thoughts (`<think>...</think>`, any case) are not searched. An unclosed thought has no answer.
+- Thoughts (`<think>...</think>`, any case) are not searched. An unclosed thought has no answer; one
+  that only ends began in the prompt, so all in front of its end is thought.
 - The answer is the last complete JSON object in the text; text around it is ignored.
 - A choice is a whole number from 1: `2`, `2.0`, `"2"`, `" 2 "`, `"Option 2"`, full-width digits and
   a list of exactly one of these. Not booleans, words, letters, 2.5, 0 or anything out of range.
@@ -23,6 +24,7 @@ from typing import Any
 from amemgym_env.errors import ParseError
 
 _THOUGHT = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_UNOPENED = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 _LABELLED = re.compile(
     r"(?:(?:option|choice|answer|number)\s*)?[#(]?\s*(\d{1,6})(?:\.0*)?\s*[.)]?", re.I
 )
@@ -37,7 +39,7 @@ def clean(text: str) -> str:
 
 def without_thoughts(text: str) -> str:
     """Return the text without the parts in which the model thinks aloud."""
-    return _THOUGHT.sub("", text)
+    return _UNOPENED.sub("", _THOUGHT.sub("", text))
 
 
 def read_object(text: str) -> dict[str, Any]:

@@ -298,7 +298,8 @@ class ModelServer:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         body = json.dumps(document).encode()
-        extra = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
+        headers = {"Date": "Wed, 21 Oct 2026 07:28:00 GMT", **(headers or {})}
+        extra = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         head = (
             f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n{extra}\r\n"

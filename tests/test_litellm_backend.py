@@ -103,9 +103,10 @@ def test_a_retry_is_counted_apart_from_the_answer(server: ModelServer) -> None:
     assert done.text == '{"answer": 1}'
 
 
-def test_retry_after_is_honoured(server: ModelServer) -> None:
+@pytest.mark.parametrize("after", ["1", "Wed, 21 Oct 2026 07:28:01 GMT"])
+def test_retry_after_is_honoured(server: ModelServer, after: str) -> None:
     server.behaviour.faults = Faults(first=1, kinds=["rate_limit"])
-    server.behaviour.retry_after = "1"
+    server.behaviour.retry_after = after
     begun = time.perf_counter()
     model(server).complete(ASK)
     assert time.perf_counter() - begun >= 1.0

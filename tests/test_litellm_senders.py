@@ -256,7 +256,7 @@ def test_a_parent_that_is_killed_leaves_no_orphans(server: ModelServer, tmp_path
 
 def test_processes_are_as_many_as_calls_are_worth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(4), raising=False)
-    found = [litellm_senders.fitting(calls) for calls in (1, 7, 8, 128, 129, 1000)]
-    assert found == [0, 0, 2, 2, 3, 4]
+    found = [litellm_senders.fitting(calls) for calls in (1, 7, 8, 15, 16, 191, 192, 1000)]
+    assert found == [0, 0, 1, 1, 2, 2, 3, 4]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(1), raising=False)
     assert litellm_senders.fitting(128) == 0

