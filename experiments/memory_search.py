@@ -12,6 +12,7 @@ from amemgym_env.embedding import DEFAULT, Embedder
 from amemgym_env.scenario_files import slug
 from amemgym_env.script import Script
 from amemgym_env.stores import NumpyStore, StoreFactory
+from experiments.run_folder import inside
 
 
 class _Settings(BaseModel):
@@ -71,9 +72,13 @@ def store(settings: StoreSettings, folder: Path) -> Callable[[Script], StoreFact
     root = folder / "stores" if settings.path is None else Path(settings.path)
 
     def of(script: Script) -> StoreFactory:
-        name = slug(script.scenario.id)
+        scenario = script.scenario.id
+        name = slug(scenario)
+        path = inside(folder if settings.path is None else root, root / name)
         # A run is replayed from its start, so each store is written anew, exactly as before.
-        return lambda width: ChromaStore(width, root / name, name, index=settings.index, fresh=True)
+        return lambda width: ChromaStore(
+            width, path, name, index=settings.index, fresh=True, scenario=scenario
+        )
 
     return of
 

@@ -54,7 +54,8 @@ class RunFolder:
 
     def journal(self, scenario: Scenario) -> FileJournal:
         """Return a scenario's journal."""
-        return FileJournal(self.path / "journals" / f"{slug(scenario.id)}.jsonl")
+        file = self.path / "journals" / f"{slug(scenario.id)}.jsonl"
+        return FileJournal(inside(self.path, file))
 
     def save_results(self, results: Mapping[str, Any]) -> Path:
         """Write results.json, whole or not at all."""
@@ -137,6 +138,20 @@ def calls_of(run: str) -> Callable[[Scenario], list[Event]]:
     if not (folder.path / "journals").is_dir():
         raise RunError(f"replay={run}: expected the folder of a run, found no journals in it")
     return lambda scenario: folder.journal(scenario).read()
+
+
+def inside(folder: Path, path: Path) -> Path:
+    """Return a path that must lie in a folder, also where links lead.
+
+    Raises:
+        RunError: a link leads out of the folder.
+    """
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise RunError(
+            f"{path}: expected a file or folder in {folder}, found a link that leads out of it; "
+            "remove the link"
+        )
+    return path
 
 
 def write(path: Path, text: str) -> Path:

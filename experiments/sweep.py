@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amemgym_env.errors import RunError
+from amemgym_env.redaction import redacted
 from experiments.pareto import Cost, Point, cost, front, varied
 from experiments.picture import picture
 from experiments.run_folder import numbered, write
@@ -105,8 +106,8 @@ def play(place: Place, path: Path, run: Callable[[], Mapping[str, Any]]) -> floa
         try:
             document = run()
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a sweep outlives any job
-            write(path / "traceback.txt", traceback.format_exc())
-            note(status="failed", error=f"{type(error).__name__}: {error}")
+            write(path / "traceback.txt", redacted(traceback.format_exc()))
+            note(status="failed", error=redacted(f"{type(error).__name__}: {error}"))
         else:
             (path / "traceback.txt").unlink(missing_ok=True)
             note(status="done" if not document["stopped"] else "stopped")
