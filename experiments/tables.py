@@ -104,7 +104,9 @@ def notes(document: Document) -> list[str]:
     if document["causes"]:
         lines.append("wrong without a choice" + _by_cause(document["causes"]))
     if document["upper_bound"] is None:
-        lines.append("no upper bound was asked, so there is no memory score")
+        asked = document["settings"].get("upper_bound", False)
+        why = "no scored cell has an upper bound" if asked else "no upper bound was asked"
+        lines.append(f"{why}, so there is no memory score")
     elif document["without_memory_score"]:
         lines.append(f"{document['without_memory_score']} user-periods have no memory score")
     unattributed = document["failures"]["unattributed"]
