@@ -78,6 +78,8 @@ class Learner:
         self.model = self._algorithm()
 
     def _algorithm(self) -> Any:
+        from stable_baselines3.common.logger import Logger
+
         from experiments.sb3_training_env import TrainingVecEnv
 
         algorithm, settings = self.settings.algorithm, self.settings
@@ -90,7 +92,7 @@ class Learner:
         kind, arguments = class_of(algorithm)
         policy, network = self._network(algorithm)
         try:
-            return kind(
+            model = kind(
                 policy,
                 vec_env,
                 seed=self.seed,
@@ -105,6 +107,9 @@ class Learner:
                 f"algorithm {kind.__name__} cannot learn this environment with actions "
                 f"{vec_env.action_space}: {said}"
             ) from error
+        if logs is None:
+            model.set_logger(Logger(None, []))  # SB3's own would leave a folder among the system's
+        return model
 
     def _network(self, algorithm: Any) -> tuple[Any, dict[str, Any]]:
         import torch

@@ -38,10 +38,12 @@ class _Trainer:
 
     def __init__(self, name: str, env: Any) -> None:
         from stable_baselines3 import PPO
+        from stable_baselines3.common.logger import Logger
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # SB3 advises on sizes, which are the ones asked for
             self.model = PPO("MlpPolicy", env, n_steps=64, batch_size=1024, seed=0, device="cpu")
+        self.model.set_logger(Logger(None, []))  # SB3's own would leave a folder behind
         self.name = name
         self.best: TrainingSpeed | None = None
         self._inside = self._updating = 0.0
