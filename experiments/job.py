@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -29,6 +30,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from amemgym_env.errors import ConfigError, InputError, near
+from amemgym_env.redaction import redacted
 from experiments import sweep
 from experiments.settings import CONF
 
@@ -82,6 +84,12 @@ def run(
             fail(ConfigError(f"{error.full_key}: expected a value, found none"))
         except OmegaConfBaseException as error:
             fail(ConfigError(_first_line(error)))
+        except Exception:
+            said = traceback.format_exc()
+            if redacted(said) == said:
+                raise
+            print(redacted(said), file=sys.stderr)  # Hydra would print it with the keys
+            sys.exit(1)
         finally:
             os.chdir(here)
 

@@ -243,10 +243,11 @@ def test_b01_13_a_question_of_many_choices_is_played_and_scored(
     ("make", "kind", "cut"),
     [
         (AWI, "dictionary_update", '{"diet": "vegan", "employer": "Northw'),
+        (AWI, "dictionary_update", '{"diet": {"now": "vegan"}, "employer": "Northw'),
         (AWE, "fact_extraction", '{"facts": ["eats no meat", "works at Northw'),
         (AWE, "memory_decision", '{"operations": [{"op": "ADD", "id": null, "text": "Northw'),
     ],
-    ids=["awi", "facts", "decision"],
+    ids=["awi", "nested", "facts", "decision"],
 )
 def test_b01_16_nothing_of_a_cut_update_is_stored(
     tiny: list[Scenario], make: Any, kind: str, cut: str

@@ -124,19 +124,45 @@ def test_b09_01_a_key_in_place_of_its_variables_name_is_not_repeated(
     assert "CANARY" not in f"{backend!r} {backend.__dict__} {backend.parameters!r}"
 
 
+CRASH = """
+import os
+from experiments import evaluate, job
+
+def leaky(composed):
+    raise RuntimeError("refused: header of " + os.environ["MY_KEY"])
+
+job.run("evaluate", leaky, evaluate.GROUPS)
+"""
+
+
+def test_b09_02_a_crash_in_a_users_own_code_is_told_in_full_but_for_keys() -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MY_KEY": "of-no-known-form-CANARY"}
+    line = [sys.executable, "-W", "ignore", "-c", CRASH, "scenarios=tiny"]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "RuntimeError: refused: header of [redacted]" in done.stderr
+    assert "in leaky" in done.stderr
+    assert "CANARY" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("key", [CANARY, "of-no-known-form-CANARY"])
 def test_b09_02_logs_of_every_level_show_no_key(
+    key: str,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("OPENAI_API_KEY", key)
     noisy = ("LiteLLM", "openai", "openai._base_client", "httpx", "httpcore", "asyncio", "aiohttp")
     with caplog.at_level(logging.DEBUG), ModelServer() as server:
         for name in noisy:
             caplog.set_level(logging.DEBUG, logger=name)
+            # A job that was run in this process may have switched it off.
+            monkeypatch.setattr(logging.getLogger(name), "disabled", False)
         backend = LitellmModel("openai/gpt-4.1-mini", api_base=server.address, retries=1)
-        assert backend.complete(ASK).text
-        server.behaviour.echo = f"bad header 'Bearer {CANARY}' for http://me:{CANARY}@host/v1"
+        server.behaviour.answer = f"I was sent {key}"
+        assert backend.complete(ASK).text == "I was sent [redacted]"
+        server.behaviour.echo = f"bad header 'Bearer {key}' for http://me:{key}@host/v1"
         with pytest.raises(TransportError) as caught:
             backend.complete(ASK)
     assert "CANARY" not in str(caught.value)

@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import agents
 from amemgym_env.chroma_store import ChromaStore, Index
-from amemgym_env.embedding import DEFAULT
+from amemgym_env.embedding import DEFAULT, Vectors
+from amemgym_env.errors import TransportError
 from amemgym_env.evaluation import evaluate
+from amemgym_env.litellm_embedding import LitellmEmbedder
 from amemgym_env.memory import Bank
 from amemgym_env.memory_prompts import MemoryDecision
 from amemgym_env.scenario import Scenario
@@ -28,6 +31,7 @@ from amemgym_env.stores import MemoryIndex
 from amemgym_env.turn import Entry, Operation
 from experiments import memory_search
 from experiments.memory_search import ChromaSettings
+from tests.server import ModelServer
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 INDICES: tuple[Index, ...] = ("exact", "approximate")
@@ -190,3 +194,29 @@ def test_b05_14_an_id_that_a_model_gives_as_a_number_is_a_text_and_empty_texts_a
     after, outcomes = bank.apply_all(operations, "2024", 1)
     assert after.entries == ()
     assert [outcome.status.value for outcome in outcomes] == ["applied", "empty_text"]
+
+
+def test_b05_14_vectors_that_are_no_numbers_are_an_error_and_blank_texts_are_never_embedded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-one")
+    asked: list[str] = []
+
+    def no_numbers(texts: list[str]) -> Vectors:
+        asked.extend(texts)
+        return np.full((len(texts), 4), np.nan, np.float32)
+
+    with ModelServer() as server:
+        embedder = LitellmEmbedder(
+            "openai/text-embedding-3-small", api_base=server.address, first_delay=0.001, retries=1
+        )
+        assert not embedder(["", " "]).any()
+        monkeypatch.setattr("tests.server.DEFAULT", no_numbers)
+        index = MemoryIndex(embedder)
+        index.load(Bank().apply_all(map(Operation.add, ("tea", "cake")), "2024", 0)[0])
+        with pytest.raises(TransportError, match="finite embeddings, found NaN"):
+            index.search("tea", 1)
+        assert asked == ["tea"] * 2
+        monkeypatch.undo()
+        monkeypatch.setenv("OPENAI_API_KEY", "test-key-one")
+        assert [entry.text for entry in index.search("cake", 1)] == ["cake"]
