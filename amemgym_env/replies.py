@@ -87,8 +87,9 @@ def read_values(
 ) -> tuple[int | ParseError | None, ...]:
     """Return for each variable the index of the value named in a reply to a state query.
 
-    None where the reply says null (not known); a ParseError where the variable is missing or its
-    value cannot be read. A list of exactly one value is that value.
+    None where the reply says null (not known). A ParseError where the variable is missing, which
+    says nothing of what is known, or where no single one of its values is named, which is no
+    answer. A list of exactly one value is that value.
     """
     given = {normal(name): value for name, value in answer.items()}
     read: list[int | ParseError | None] = []
@@ -107,7 +108,8 @@ def read_values(
         if len(matches) == 1:
             read.append(matches[0])
         else:
-            read.append(ParseError(f"expected one of {list(values)} for {name!r}, found {value!r}"))
+            text = f"expected one of {list(values)} for {name!r}, found {value!r}"
+            read.append(ParseError(text, "no_answer"))
     return tuple(read)
 
 

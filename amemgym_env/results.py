@@ -133,6 +133,7 @@ class Results:
                 np.array([result.index_recall for result in self.scenarios], float).reshape(-1, 2)
             ),
             "causes": _total(result.causes for result in self.scenarios),
+            "probe_causes": _total(result.probe_causes for result in self.scenarios),
             "unreadable_calls": _total(result.unreadable_calls for result in self.scenarios),
             "unrecognised": sum(result.unrecognised for result in self.scenarios),
             "follow_up_failures": sum(result.follow_up_failures for result in self.scenarios),

@@ -41,6 +41,8 @@ class ScenarioResult:
     """Wrong cells without a choice, by cause."""
     unscored_causes: Counter[str]
     """Cells without a score, by what kept them from being asked: a `Reason`, or `not_played`."""
+    probe_causes: Counter[str]
+    """Probed values that were not named, by cause; only `no_answer` says that one was not known."""
     unreadable_calls: Counter[str]
     """Replies of any kind that could not be read, by `kind.cause`."""
     retrieved: tuple[float, int]
@@ -97,6 +99,13 @@ def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
         chosen=chosen,
         causes=causes,
         unscored_causes=unscored,
+        probe_causes=Counter(
+            cause or "no_answer"
+            for event in probes.values()
+            for row, causes in zip(event["values"], event["causes"], strict=True)
+            for index, cause in zip(row, causes, strict=True)
+            if index == NO_ANSWER
+        ),
         unreadable_calls=Counter(end.get("unreadable", {})),
         retrieved=_retrieved(latest),
         in_window=_in_window(script, probes),
@@ -182,6 +191,16 @@ def _never_write(script: Script, reference: Event) -> Floats:
 
 def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, str], bool | None]:
     scenario = script.scenario
+    # A reply that cannot be read tells nothing of the memory.
+    unread = {
+        period: {
+            (number, column)
+            for number, row in enumerate(event["causes"])
+            for column, cause in enumerate(row)
+            if cause not in (None, "no_answer")
+        }
+        for period, event in probes.items()
+    }
 
     def known(period: int, number: int, variable: str) -> bool | None:
         if period not in probes:
@@ -190,7 +209,7 @@ def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, s
         column = scenario.qas[number].variables.index(variable)
         row = rows[number] if number < len(rows) else []
         index = row[column] if column < len(row) else NO_ANSWER
-        if index == UNSCORED:
+        if index == UNSCORED or (number, column) in unread[period]:
             return None
         values = scenario.state_schema[variable]
         named = values[index] if 0 <= index < len(values) else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,13 +48,6 @@ class GenerationServer(ModelServer):
     ) -> None:
         super().__init__(behaviour)
         self.rehearsal = rehearsal or Rehearsal()
-        self.faults: Counter[str] = Counter()
-
-    def _fault(self, kind: str, messages: list[dict[str, Any]]) -> str | None:
-        fault = super()._fault(kind, messages)
-        if fault is not None:
-            self.faults[fault] += 1
-        return fault
 
     def _completion(
         self, body: dict[str, Any], kind: str, messages: list[dict[str, Any]], fault: str | None

@@ -291,7 +291,7 @@ def test_b01_16_a_list_of_questions_that_breaks_off_is_made_again_in_whole() -> 
         (
             '{"morning_drink": ["green_tea", "black_coffee"], "walking_pace": ["slow", "brisk"]}',
             NO_ANSWER,
-            "unreadable",
+            "no_answer",
         ),
         ('{"Morning Drink": "Green-Tea ", "WALKING_PACE": " Slow"}', 0, None),
         ('{"morning_drink": null, "walking_pace": null}', NO_ANSWER, "no_answer"),
@@ -305,6 +305,21 @@ def test_b01_17_a_probe_keeps_apart_what_is_known_unknown_and_unreadable(
     probes = [event for event in events if event["event"] == "probe"]
     assert [event["values"] for event in probes] == [[[drink], [drink]]] * 2
     assert [event["causes"] for event in probes] == [[[causes], [causes]]] * 2
+
+
+def test_b01_17_a_missing_key_is_no_wrong_memory(tiny: list[Scenario]) -> None:
+    def failures(probed: str) -> tuple[dict[str, float], dict[str, int]]:
+        said = {"state_query": [probed], "exam_answer": ['{"answer": null}']}
+        found = evaluate(
+            Native, tiny[:1], backends=lambda script: {"assistant": Says(script, said)}
+        ).to_json()
+        assert found["overall"] == 0.0
+        return found["failures"], found["probe_causes"]
+
+    failed, causes = failures('{"green_tea": "yes"}')
+    assert (failed["unattributed"], causes) == (1.0, {"unreadable": 4})
+    failed, causes = failures('{"morning_drink": null, "walking_pace": ["slow", "brisk"]}')
+    assert (failed["write"], causes) == (1.0, {"no_answer": 4})
 
 
 @pytest.mark.parametrize(

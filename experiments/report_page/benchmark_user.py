@@ -79,6 +79,7 @@ def score(folder: Path, informed: Informed | None) -> Scored:
         chosen=chosen,
         causes=+Counter(unreadable=unreadable),
         unscored_causes=+Counter(other=int((chosen == UNSCORED).sum())),
+        probe_causes=Counter(),
         unreadable_calls=+Counter({"exam_answer.unreadable": unreadable}),
         retrieved=(0.0, 0),
         in_window=(0, 0),
