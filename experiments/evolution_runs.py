@@ -27,6 +27,7 @@ from amemgym_env.turn import Agent, Exam, MemoryView, Operation, Probe, Turn
 from experiments.evolution import Evolver, FromFeedback, Improver, Policy, RandomTypes
 from experiments.evolution import evidence as evidence_of
 from experiments.evolution import lineage as lineage_of
+from experiments.run_folder import inside
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ def play(
     evolver = Evolver(stage.make_agent, stage.kind, scripts, start, improve)
 
     def journal(scenario: Scenario) -> FileJournal:
-        return FileJournal(stage.path / name / "journals" / f"{slug(scenario.id)}.jsonl")
+        file = stage.path / name / "journals" / f"{slug(scenario.id)}.jsonl"
+        return FileJournal(inside(stage.path, file))
 
     results = evaluate(
         evolver.make,

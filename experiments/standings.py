@@ -36,7 +36,7 @@ from experiments.evolution import WRITERS, Evolver, FromFeedback
 from experiments.measuring import Chooser
 from experiments.models import backends
 from experiments.rule_agent import RuleAgent
-from experiments.run_folder import RunFolder, write
+from experiments.run_folder import RunFolder, inside, write
 from experiments.settings import BackendSettings, Count, Settings, checked
 from experiments.tables import WIDTH, interval, number, terminal
 
@@ -147,7 +147,7 @@ def _played(
     )
 
     def journal(scenario: Scenario) -> FileJournal:
-        return FileJournal(path / f"{slug(scenario.id)}.jsonl")
+        return FileJournal(inside(path, path / f"{slug(scenario.id)}.jsonl"))
 
     results = evaluate(
         evolver.make if entrant.evolves else entrant.make,
