@@ -37,12 +37,12 @@ class Budget:
             if self.tokens is not None and total.tokens > self.tokens:
                 raise BudgetExceeded(
                     f"backend.budget_tokens={self.tokens}: spent {self._spent.tokens} tokens, the "
-                    "next call would go beyond; raise the budget to continue this run"
+                    "next call would go beyond; the same command with a larger one continues"
                 )
             if self.usd is not None and (total.usd or 0.0) > self.usd:
                 raise BudgetExceeded(
                     f"backend.budget_usd={self.usd:g}: spent {self._spent.usd or 0.0:.4f} dollars, "
-                    "the next call would go beyond; raise the budget to continue this run"
+                    "the next call would go beyond; the same command with a larger one continues"
                 )
             self._open += estimate
 

@@ -85,6 +85,13 @@ class Backend(ABC):
         """Count what an earlier part of the run has spent against the budget, if there is one."""
         return None
 
+    def stop(self, reason: str | None) -> None:
+        """Begin no further call, whatever waits for its turn; None: go on.
+
+        What is stopped ends with `BudgetExceeded` and this reason. Called from any thread.
+        """
+        return None
+
     def close(self) -> None:
         """Release what calls hold open; the backend is not used again."""
         pool = self.__dict__.pop("_pool", None)

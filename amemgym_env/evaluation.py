@@ -87,12 +87,13 @@ def evaluate(
     exam and probes are then the agent's. `repeated` gives the events of another run whose calls
     stand in for those that this run would make. `embedder` and `store` (of a script; None: numpy)
     serve the memory bank. `score_only` plays nothing: what journals hold is scored. Ctrl-C stops
-    cleanly: what is under way is recorded, nothing else begins.
+    cleanly: calls under way are recorded, nothing else begins; a second one leaves at once.
 
     Raises:
         ScenarioError: a file or set cannot be used. ConfigError: a setting cannot.
         RunError: a journal belongs to another run, or the recorded dialogues are not these
             scenarios'.
+        Interrupted: Ctrl-C; it holds the results so far.
     """
     game = game or Game()
     backends = backends or simulated()
@@ -112,13 +113,23 @@ def evaluate(
 
     with ThreadPoolExecutor(max(1, workers)) as pool:
         playing = [pool.submit(one, script) for script in scripts]
+        interrupted = False
         try:
             results = [future.result() for future in playing]
+        except KeyboardInterrupt:
+            interrupted = True
+            run.stopped = "Ctrl-C; the same command continues"
+            models = list(backends(scripts[0]).values())
+            for backend in models:
+                backend.stop(run.stopped)
+            results = [future.result() for future in playing]
+            for backend in models:
+                backend.stop(None)
         except BaseException as error:
             run.stopped = run.stopped or f"{type(error).__name__}: {error}"
             raise
     probe = made_agent(make_agent, Models(backends(scripts[0])))
-    return Results(
+    found = Results(
         label=str(getattr(probe, "label", type(probe).__name__)),
         memory=str(getattr(probe, "memory", "bank")),
         simulated=any(backend.simulated for backend in backends(scripts[0]).values()),
@@ -129,6 +140,17 @@ def evaluate(
         seed=game.seed,
         stopped=run.stopped,
     )
+    if interrupted:
+        raise Interrupted(found)
+    return found
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C stopped an evaluation; `results` holds what was scored before."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        super().__init__(str(results.stopped))
 
 
 def _chosen(scenarios: str | Path | Sequence[Scenario], limit: int | None) -> list[Scenario]:
@@ -213,19 +235,20 @@ class _Run:
         user = None if trace or models.backend("user").simulated else UserModel(models)
         top_k = getattr(agent, "top_k", DEFAULT_TOP_K)
         capacity = self.game.capacity or script.difficulty.capacity
-        env = AMemGymEnv(
-            scenarios=[script.scenario],
-            capacity="all" if capacity is None else capacity,
-            top_k="all" if top_k < 0 else top_k,
-            diagnosis=self.game.diagnosis,
-            question_blind=self.game.question_blind,
-            user=user if trace is None else trace.follow_up,
-            embedder=self.embedder,
-            store=self.store(script),
-        )
         record({"event": "start", "scenario": script.scenario.id, "script": script.key})
         end: dict[str, Any] = {"event": "end", "hash": None, "error": None, "reason": None}
+        env: AMemGymEnv | None = None
         try:
+            env = AMemGymEnv(
+                scenarios=[script.scenario],
+                capacity="all" if capacity is None else capacity,
+                top_k="all" if top_k < 0 else top_k,
+                diagnosis=self.game.diagnosis,
+                question_blind=self.game.question_blind,
+                user=user if trace is None else trace.follow_up,
+                embedder=self.embedder,
+                store=self.store(script),
+            )
             if self.game.upper_bound:
                 record(reference(script, models))
             replies = None if trace is None else trace.reply
@@ -241,11 +264,11 @@ class _Run:
         finally:
             if user is not None:
                 user.settle()
-            recall = env.index_recall
-            env.close()
+            if env is not None:
+                end["index_recall"] = env.index_recall
+                env.close()
         backend = models.backend("exam")
         end["unreadable"] = dict(sorted(models.causes.items()))
         end["unrecognised"] = getattr(backend, "unrecognised", 0)
-        end["index_recall"] = recall
         end["follow_up_failures"] = 0 if user is None else user.failures
         record(end)

@@ -98,6 +98,8 @@ class FileJournal:
             end = len(data) if newline < 0 else newline + 1
             try:
                 event = json.loads(data[start:end])
+                if not isinstance(event, dict) or "event" not in event:
+                    raise ValueError("no event")
             except ValueError as error:
                 if newline < 0 or end == len(data):
                     return

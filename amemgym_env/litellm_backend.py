@@ -21,7 +21,7 @@ from amemgym_env.accounts import Usage
 from amemgym_env.budget import Budget
 from amemgym_env.call_cache import CallCache
 from amemgym_env.calls import Backend, Call, Completion, call_key
-from amemgym_env.errors import ConfigError, TransportError
+from amemgym_env.errors import BudgetExceeded, ConfigError, TransportError
 from amemgym_env.litellm_library import Facts, facts, library, request
 from amemgym_env.model_parameters import (
     Format,
@@ -88,6 +88,8 @@ class LitellmModel(Backend):
             processes = litellm_senders.fitting(max_concurrency)
         self.processes = processes
         self._senders: tuple[int, litellm_senders.Senders] | None = None
+        self._stopped: str | None = None
+        self._sleeping: set[asyncio.Future[None]] = set()
         self._gate: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._interval = 60.0 / requests_per_minute if requests_per_minute else 0.0
         self._next = 0.0
@@ -117,7 +119,7 @@ class LitellmModel(Backend):
                 future.set_result(known)
                 return future
             if self.offline:
-                text = "backend.offline=true, and the call is not in the record"
+                text = "without network (offline=true, replay=), and the call is not in the record"
                 raise TransportError(text, reason="offline")
             _ = self._prepared
             return loop_thread.shared().submit(self._answer(call, key, deliver))
@@ -128,6 +130,29 @@ class LitellmModel(Backend):
     def remember(self, usage: Usage) -> None:
         """Count what an earlier part of the run has spent."""
         self.budget.remember(usage)
+
+    def stop(self, reason: str | None) -> None:
+        """Begin no further call and wait for no further attempt; see `Backend.stop`."""
+        self._stopped = reason
+        if reason is not None and self._gate is not None:
+            self._gate[0].call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        for sleeping in self._sleeping:
+            _end(sleeping)
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait so long, or until the backend is told to stop."""
+        loop = asyncio.get_running_loop()
+        sleeping: asyncio.Future[None] = loop.create_future()
+        self._sleeping.add(sleeping)
+        timer = loop.call_later(seconds, _end, sleeping)
+        try:
+            if self._stopped is None:
+                await sleeping
+        finally:
+            timer.cancel()
+            self._sleeping.discard(sleeping)
 
     def close(self) -> None:
         """Close the cache's file, and the sending processes if nobody else uses them."""
@@ -185,6 +210,8 @@ class LitellmModel(Backend):
         while True:
             async with self._gated():
                 await self._paced()
+                if self._stopped is not None:
+                    raise BudgetExceeded(self._stopped)
                 estimate = self._estimate(call)
                 self.budget.reserve(estimate)
                 spent = None
@@ -216,7 +243,7 @@ class LitellmModel(Backend):
                 raise TransportError(fault.message, failed, fault.reason)
             jitter = 0.5 + uniform("retry", self.name, call.messages[-1]["content"], failed) / 2
             delay = min(_LONGEST_DELAY, self.first_delay * 2 ** (failed - 1)) * jitter
-            await asyncio.sleep(max(delay, fault.retry_after or 0.0))
+            await self._sleep(max(delay, fault.retry_after or 0.0))
 
     async def _sender(self) -> Send:
         """Return what sends a request: this process, or others that are ready."""
@@ -243,7 +270,7 @@ class LitellmModel(Backend):
             now = time.monotonic()
             wait, self._next = self._next - now, max(now, self._next) + self._interval
             if wait > 0:
-                await asyncio.sleep(wait)
+                await self._sleep(wait)
 
     def _fixed(self, call: Call) -> dict[str, Any]:
         known = connection(self.model, self.api_base, self.api_key_env)
@@ -279,3 +306,8 @@ class LitellmModel(Backend):
             return Usage()
         tokens = sum(len(part["content"]) for part in call.messages) // 4
         return Usage(prompt_tokens=tokens, completion_tokens=1, usd=self.cost(tokens, 1))
+
+
+def _end(sleeping: asyncio.Future[None]) -> None:
+    if not sleeping.done():
+        sleeping.set_result(None)

@@ -48,6 +48,8 @@ def library() -> Any:
     finally:
         if collected:
             gc.enable()
+    # It writes what it got into classes that are a little narrower: dozens of lines a run.
+    warnings.filterwarnings("ignore", "Pydantic serializer warnings", UserWarning)
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     guard_loggers("LiteLLM", "LiteLLM Router", "openai._base_client", "httpx", "asyncio")

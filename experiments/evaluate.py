@@ -10,12 +10,14 @@ Answers the paper's main table (Section 4.2) and its diagnosis (Section 4.3).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from amemgym_env import prompts
 from amemgym_env.errors import ConfigError
-from amemgym_env.evaluation import Game, evaluate, script_of
+from amemgym_env.evaluation import Game, Interrupted, evaluate, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.prompt import BUILT_IN, Templates
 from amemgym_env.prompts import KINDS
@@ -31,6 +33,7 @@ from experiments.progress import Progress
 from experiments.repeats import lines, repeated
 from experiments.run_folder import RunFolder, calls_of
 from experiments.settings import EvaluateSettings, RoleSettings, checked
+from experiments.sole_writer import sole_writer
 from experiments.tables import print_comparison, terminal
 
 GROUPS = (
@@ -79,7 +82,8 @@ def run(
         return repeated(settings, folder, lambda one: run(one, quiet=quiet))
     scripts = {item.id: script_of(item, game, chosen) for item in chosen} if watch else {}
     gate = watch(scripts) if watch else None
-    with Progress(len(chosen), shown=not quiet) as progress:
+    bar = Progress(len(chosen), shown=not quiet)
+    with sole_writer(folder.path / "run", folder.path), kept(folder), bar as progress:
         results = evaluate(
             make_agent,
             chosen,
@@ -95,10 +99,21 @@ def run(
             embedder=memory_search.embedder(settings.embedding, folder.path),
             store=memory_search.store(settings.store, folder.path),
         )
-    document = results.to_json()
-    folder.save_results(document)
+        document = results.to_json()
+        folder.save_results(document)
     document["folder"] = str(folder.path)
     return document
+
+
+@contextmanager
+def kept(folder: RunFolder) -> Iterator[None]:
+    """Write down the results of a run that Ctrl-C stops, then let it stop."""
+    try:
+        yield
+    except Interrupted as stopped:
+        folder.save_results(stopped.results.to_json())
+        print(f"stopped by Ctrl-C; the same command continues {folder.path}", file=sys.stderr)
+        raise
 
 
 def estimated(settings: EvaluateSettings) -> list[estimate.Estimate]:

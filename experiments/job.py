@@ -9,6 +9,7 @@ This is the only file that imports Hydra.
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import sys
 import traceback
@@ -29,7 +30,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from amemgym_env.errors import ConfigError, InputError, near
+from amemgym_env.errors import ConfigError, InputError, RunError, near
 from amemgym_env.redaction import redacted
 from experiments import sweep
 from experiments.settings import CONF
@@ -84,6 +85,13 @@ def run(
             fail(ConfigError(f"{error.full_key}: expected a value, found none"))
         except OmegaConfBaseException as error:
             fail(ConfigError(_first_line(error)))
+        except KeyboardInterrupt:
+            sys.exit(130)  # as shells say it; what is written stays
+        except OSError as error:
+            if error.filename is None and error.errno != errno.ENOSPC:
+                raise
+            what = redacted(f"{error.filename or 'the disk'}: {error.strerror}")
+            fail(RunError(f"{what}; expected a place to write to; what is written stays"))
         except Exception:
             said = traceback.format_exc()
             if redacted(said) == said:

@@ -12,11 +12,12 @@ from amemgym_env.errors import RunError
 
 
 @contextlib.contextmanager
-def sole_writer(path: Path) -> Iterator[None]:
+def sole_writer(path: Path, out: Path | None = None) -> Iterator[None]:
     """Hold a file's name while it is being written.
 
     The lock is the operating system's on `<path>.lock`, so it ends with its process, however that
-    ends; what a killed process leaves behind is an empty file that stops nobody.
+    ends; what a killed process leaves behind is an empty file that stops nobody. `out` is what the
+    user named, where that is another path.
 
     Raises:
         RunError: another process holds the name, or the folder cannot be written to.
@@ -27,12 +28,13 @@ def sole_writer(path: Path) -> Iterator[None]:
         file = _held(lock)
     except BlockingIOError as error:
         raise RunError(
-            f"out={path}: expected a file that nobody is writing, found another process at it; "
+            f"out={out or path}: expected to be the only writer, found another process at it; "
             "wait for its end, or choose another out="
         ) from error
     except OSError as error:
         raise RunError(
-            f"out={path}: expected a folder to write to, found {error.filename!s}: {error.strerror}"
+            f"out={out or path}: expected a folder to write to, found {error.filename!s}: "
+            f"{error.strerror}"
         ) from error
     try:
         yield

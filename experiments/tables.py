@@ -122,12 +122,12 @@ def notes(document: Document) -> list[str]:
         lines.append("unreadable replies" + _by_cause(document["unreadable_calls"]))
     lines += [f"scenario {name!r}: {error}" for name, error in document["errors"].items()][:5]
     if document["stopped"]:
-        lines.append(f"stopped: {document['stopped']}; the same command continues")
+        lines.append(f"stopped: {document['stopped']}")
     return lines
 
 
 def without_score(document: Document) -> list[str]:
-    """Return what could not be asked, and why: a line for cells and one for calls."""
+    """Return what could not be asked, and why: a line for cells, calls and follow-ups each."""
     lines = []
     if document["unscored"]:
         text = f"{document['unscored']} cells unscored (not counted as wrong)"
@@ -136,6 +136,11 @@ def without_score(document: Document) -> list[str]:
         text = f"{document['failed_calls']} calls failed for good"
         text += _by_cause(document.get("failed_call_causes"))
         lines.append(f"{text}; the same command asks them again")
+    if document.get("follow_up_failures"):
+        lines.append(
+            f"{document['follow_up_failures']} follow-ups of the user model failed; the script's "
+            "words took their place for good"
+        )
     return lines
 
 

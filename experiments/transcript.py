@@ -1,14 +1,23 @@
 """A scenario of a run as text for people: from the first turn to the last exam, with each cost.
 
 Reads a journal alone. Each turn, exam and probe is followed by the calls that it took.
+
+    python -m experiments.transcript RUN            # the first scenario
+    python -m experiments.transcript RUN SCENARIO
 """
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from amemgym_env.accounts import Usage
+from amemgym_env.errors import InputError, RunError, near
+from amemgym_env.journal import FileJournal
+from experiments.job import fail
+from experiments.run_folder import inside
 
 _SHORT = 160
 
@@ -88,3 +97,40 @@ def _cost(usage: Usage) -> str:
         f"{usage.calls} calls, {about}{usage.prompt_tokens} + {usage.completion_tokens} tokens, "
         f"{dollars}, {usage.seconds:.2f} s"
     )
+
+
+def of_run(run: Path, scenario: str | None = None) -> str:
+    """Return the transcript of a scenario of a run, by its id; None: the first.
+
+    Raises:
+        RunError: there is no run, or no such scenario in it.
+    """
+    known: dict[str, Path] = {}
+    for path in sorted((run / "journals").glob("*.jsonl")):
+        events = FileJournal(inside(run, path)).read()
+        known.update({event["scenario"]: path for event in events if event["event"] == "start"})
+    if not known:
+        raise RunError(f"{run}: expected the folder of a run, found no scenario that was played")
+    chosen = next(iter(known)) if scenario is None else scenario
+    if chosen not in known:
+        raise RunError(
+            f"{run}: expected one of its {len(known)} scenarios, found {chosen!r}"
+            f"{near(chosen, known)}"
+        )
+    return transcript(FileJournal(known[chosen]).read())
+
+
+def main() -> None:
+    """Print a scenario of a run."""
+    parser = argparse.ArgumentParser(description="Print a scenario of a run with its costs.")
+    parser.add_argument("run", type=Path, help="folder of a run")
+    parser.add_argument("scenario", nargs="?", help="its id; default: the first")
+    given = parser.parse_args()
+    try:
+        print(of_run(given.run, given.scenario))
+    except InputError as error:
+        fail(error)
+
+
+if __name__ == "__main__":
+    main()
