@@ -146,7 +146,12 @@ def evaluate(
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C stopped an evaluation; `results` holds what was scored before."""
+    """Ctrl-C stopped an evaluation; `results` holds what was scored before.
+
+    `told` is set by who told the user.
+    """
+
+    told = False
 
     def __init__(self, results: Results) -> None:
         self.results = results

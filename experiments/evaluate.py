@@ -113,6 +113,7 @@ def kept(folder: RunFolder) -> Iterator[None]:
     except Interrupted as stopped:
         folder.save_results(stopped.results.to_json())
         print(f"stopped by Ctrl-C; the same command continues {folder.path}", file=sys.stderr)
+        stopped.told = True
         raise
 
 

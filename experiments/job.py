@@ -85,8 +85,10 @@ def run(
             fail(ConfigError(f"{error.full_key}: expected a value, found none"))
         except OmegaConfBaseException as error:
             fail(ConfigError(_first_line(error)))
-        except KeyboardInterrupt:
-            sys.exit(130)  # as shells say it; what is written stays
+        except KeyboardInterrupt as error:
+            if not getattr(error, "told", False):
+                print("interrupted; what is written stays", file=sys.stderr)
+            sys.exit(130)  # as shells say it
         except OSError as error:
             if error.filename is None and error.errno != errno.ENOSPC:
                 raise
