@@ -86,7 +86,9 @@ def facts(model: str) -> Facts:
     litellm = library()
     try:
         known = litellm.get_model_info(model)
-        prices = float(known["input_cost_per_token"]), float(known["output_cost_per_token"])
+        # For some providers it makes up an entry, with prices of 0, for any name.
+        listed = litellm.model_cost.get(known["key"]) or {}
+        prices = float(listed["input_cost_per_token"]), float(listed["output_cost_per_token"])
     except Exception:  # noqa: BLE001 - litellm raises a bare Exception for unknown models
         prices = None
     try:

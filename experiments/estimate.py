@@ -91,12 +91,14 @@ def table(estimates: Sequence[Estimate]) -> Table:
         width=80,
     )
     made.add_column("role", no_wrap=True)
-    made.add_column("model", no_wrap=True, overflow="ellipsis", ratio=1)
+    made.add_column("model", overflow="fold", ratio=1)  # its end tells it from its family
     for name in ("calls", "prompt", "completion", "dollars"):
         made.add_column(name, justify="right", no_wrap=True)
     total = sum((part.usage for part in estimates), Usage())
     for role, model, usage in [*estimates, Estimate("all", "", total)]:
         dollars = "unknown" if usage.usd is None else f"{usage.usd:.2f}"
         counts = (usage.calls, usage.prompt_tokens, usage.completion_tokens)
-        made.add_row(role, model, *(f"{count:,}" for count in counts), dollars)
+        made.add_row(
+            role, model.removeprefix("litellm/"), *(f"{count:,}" for count in counts), dollars
+        )
     return made

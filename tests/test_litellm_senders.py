@@ -20,6 +20,7 @@ from amemgym_env.calls import Call, Completion
 from amemgym_env.errors import ConfigError, TransportError
 from amemgym_env.evaluation import evaluate
 from amemgym_env.litellm_backend import LitellmModel
+from amemgym_env.litellm_library import facts
 from amemgym_env.scenario import Scenario
 from tests.server import CONTENT, Faults, ModelServer
 
@@ -190,6 +191,7 @@ SCRIPT = """
     import os, sys, time
     from amemgym_env.calls import Call
     from amemgym_env.litellm_backend import LitellmModel
+from amemgym_env.litellm_library import facts
     from amemgym_env.litellm_senders import shared
 
     asked = LitellmModel("openai/gpt-4.1-mini", api_base=sys.argv[1], processes=1, timeout=60)
@@ -260,3 +262,9 @@ def test_processes_are_as_many_as_calls_are_worth(monkeypatch: pytest.MonkeyPatc
     assert found == [0, 0, 1, 1, 2, 2, 3, 4]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(1), raising=False)
     assert litellm_senders.fitting(128) == 0
+
+
+@pytest.mark.parametrize("name", ["huggingface/x/y", "openrouter/nobody/knows", "openai/nobody"])
+def test_a_price_that_litellm_makes_up_is_unknown_not_zero(name: str) -> None:
+    assert facts(name).prices is None
+    assert facts("openai/gpt-4.1-mini").prices == (0.4e-6, 1.6e-6)
