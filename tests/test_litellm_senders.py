@@ -191,7 +191,6 @@ SCRIPT = """
     import os, sys, time
     from amemgym_env.calls import Call
     from amemgym_env.litellm_backend import LitellmModel
-from amemgym_env.litellm_library import facts
     from amemgym_env.litellm_senders import shared
 
     asked = LitellmModel("openai/gpt-4.1-mini", api_base=sys.argv[1], processes=1, timeout=60)
