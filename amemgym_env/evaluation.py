@@ -87,7 +87,7 @@ def evaluate(
     exam and probes are then the agent's. `repeated` gives the events of another run whose calls
     stand in for those that this run would make. `embedder` and `store` (of a script; None: numpy)
     serve the memory bank. `score_only` plays nothing: what journals hold is scored. Ctrl-C stops
-    cleanly: calls under way are recorded, nothing else begins; a second one leaves at once.
+    cleanly: calls under way are recorded, nothing else begins.
 
     Raises:
         ScenarioError: a file or set cannot be used. ConfigError: a setting cannot.

@@ -7,6 +7,7 @@ where the entry's rows stand in the tables.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -41,7 +42,7 @@ Info = dict[str, Any]
 _EXAM = Action()
 
 
-class NumberEnv(gym.Env[Floats, np.int64]):
+class NumberEnv(gym.Env[Floats, np.int64], ABC):
     """What both number environments share: everything but the actions and the observation.
 
     Info: at `reset` scenario (id) and seed (of the script); at a step that ends a period accuracy
@@ -255,15 +256,17 @@ class NumberEnv(gym.Env[Floats, np.int64]):
         self._ended, self._seed, self._number = ended, seed, number
         return self._observe(), self._reset_info()
 
+    @abstractmethod
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Return which actions do something now, shape (actions,); action 0 is always legal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _operations(self, action: int, episode: Episode) -> tuple[Operation, ...]:
-        raise NotImplementedError
+        """Return what an action writes in the present round."""
 
+    @abstractmethod
     def _observe(self) -> Floats:
-        raise NotImplementedError
+        """Return the observation of the present round."""
 
 
 class AMemGymMemoryEnv(NumberEnv):

@@ -5,6 +5,7 @@ The rule of an episode is in `array_episodes.py`, actions and observations in `v
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,7 +36,7 @@ class BatchSnapshot(NamedTuple):
     earned: Rewards  # (2, N) sum and number of the accuracies so far
 
 
-class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
+class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC):
     """What both vector environments share: everything but the actions and the observation.
 
     Args:
@@ -338,25 +339,28 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any]):
         )
         return other
 
+    @abstractmethod
     def action_masks(self) -> Bools:
         """Return which actions do something now, shape (N, actions); action 0 is always legal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _action_space(self) -> spaces.Discrete:
-        raise NotImplementedError
+        """Return the action space of one environment."""
 
+    @abstractmethod
     def _observation_space(self) -> spaces.Box:
-        raise NotImplementedError
+        """Return the observation space of one environment."""
 
+    @abstractmethod
     def apply(self, actions: Ints) -> None:
         """Carry out valid actions, (N,), on the banks and go to the next round, without rewards.
 
         For looking ahead on a `fork()`; whoever plays calls `step`.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _observe(self, over: Bools | None = None) -> Floats:
-        raise NotImplementedError
+        """Return all observations; `over`, (N,), marks episodes that are over."""
 
 
 def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:

@@ -93,7 +93,7 @@ def run(
             if error.filename is None and error.errno != errno.ENOSPC:
                 raise
             what = redacted(f"{error.filename or 'the disk'}: {error.strerror}")
-            fail(RunError(f"{what}; expected a place to write to; what is written stays"))
+            fail(RunError(f"{what}; expected a path that can be used; what is written stays"))
         except Exception:
             said = traceback.format_exc()
             if redacted(said) == said:

@@ -144,7 +144,7 @@ def test_a_place_that_cannot_be_written_to_is_one_line(place: str, tmp_path: Pat
     _, said = child.communicate(timeout=60)
     assert child.returncode == 2
     assert "Traceback" not in said
-    assert "expected a place to write to" in said
+    assert "expected a path that can be used" in said
 
 
 def test_the_transcript_command_prints_a_scenario_by_its_id(tmp_path: Path) -> None:
