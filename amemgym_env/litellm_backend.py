@@ -32,13 +32,9 @@ from amemgym_env.model_parameters import (
     warn,
 )
 from amemgym_env.model_replies import Answered
-from amemgym_env.provider_errors import Fault
-from amemgym_env.randomness import uniform
+from amemgym_env.provider_errors import Fault, delay
 
 Send = Callable[[Mapping[str, Any], float], Awaitable[Answered | Fault]]
-
-_LONGEST_DELAY = 60.0
-"""Seconds between two attempts at most, unless the provider asks for more."""
 
 
 class LitellmModel(Backend):
@@ -241,9 +237,8 @@ class LitellmModel(Backend):
                 raise ConfigError(f"backend.model={self.model}: {fault.message}")
             if fault.kind != "transport" or failed > self.retries:
                 raise TransportError(fault.message, failed, fault.reason)
-            jitter = 0.5 + uniform("retry", self.name, call.messages[-1]["content"], failed) / 2
-            delay = min(_LONGEST_DELAY, self.first_delay * 2 ** (failed - 1)) * jitter
-            await self._sleep(max(delay, fault.retry_after or 0.0))
+            text = call.messages[-1]["content"]
+            await self._sleep(delay(fault, failed, self.first_delay, self.name, text))
 
     async def _sender(self) -> Send:
         """Return what sends a request: this process, or others that are ready."""

@@ -22,8 +22,8 @@ from amemgym_env.embedding import Vectors, quantize
 from amemgym_env.errors import ConfigError, TransportError
 from amemgym_env.litellm_library import library
 from amemgym_env.model_parameters import checked_address, checked_key_name, connection
-from amemgym_env.provider_errors import classify, out_of_time
-from amemgym_env.randomness import digest, uniform
+from amemgym_env.provider_errors import classify, delay, out_of_time
+from amemgym_env.randomness import digest
 
 
 class LitellmEmbedder:
@@ -124,6 +124,4 @@ class LitellmEmbedder:
                 raise ConfigError(f"embedding.model={self.model}: {fault.message}")
             if fault.kind != "transport" or failed > self.retries:
                 raise TransportError(fault.message, failed, fault.reason)
-            jitter = 0.5 + uniform("retry", self.name, texts[0], failed) / 2
-            delay = min(60.0, self.first_delay * 2 ** (failed - 1)) * jitter
-            await asyncio.sleep(max(delay, fault.retry_after or 0.0))
+            await asyncio.sleep(delay(fault, failed, self.first_delay, self.name, texts[0]))

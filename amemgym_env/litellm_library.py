@@ -94,7 +94,7 @@ def facts(model: str) -> Facts:
     try:
         supported = litellm.get_supported_openai_params(model) or []
         schema = bool(litellm.supports_response_schema(model))
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001 - and so here
         supported, schema = [], False
     return Facts(prices, "response_format" in supported, schema)
 

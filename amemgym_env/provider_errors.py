@@ -13,6 +13,7 @@ from email.utils import mktime_tz, parsedate_tz
 from typing import Any, Literal
 
 from amemgym_env.errors import Cause, Reason
+from amemgym_env.randomness import uniform
 from amemgym_env.redaction import redacted
 
 Kind = Literal["transport", "permanent", "content", "parameter", "settings"]
@@ -32,6 +33,8 @@ _QUOTA = re.compile(r"insufficient_quota|exceeded your current quota|billing", r
 _TIMEOUTS = {"Timeout", "TimeoutError", "TimeoutException", "APITimeoutError"}
 _BROKEN = {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError"}
 """Class names of errors of litellm, openai, httpx, aiohttp and Python, and their bases."""
+_LONGEST_DELAY = 60.0
+"""Seconds between two attempts at most, unless the provider asks for more."""
 _DEPTH = 8
 """Errors that one error was made of, at most."""
 OPTIONAL = ("temperature", "seed", "response_format", "max_tokens", "max_completion_tokens")
@@ -99,6 +102,17 @@ def classify(error: Exception) -> Fault:
 def out_of_time(timeout: float, wanted: str = "answer") -> Fault:
     """Return the fault of an attempt that took longer than it may (seconds)."""
     return Fault("transport", f"no {wanted} within {timeout:g} seconds", reason="timeout")
+
+
+def delay(fault: Fault, failed: int, first: float, model: str, text: str) -> float:
+    """Return the seconds to wait after the `failed`-th attempt.
+
+    They double from `first` seconds up to a minute, with jitter drawn for the model and the text;
+    never less than the provider asks for.
+    """
+    jitter = 0.5 + uniform("retry", model, text, failed) / 2
+    doubled = first * 2.0 ** min(failed - 1, 60)
+    return max(min(_LONGEST_DELAY, doubled) * jitter, fault.retry_after or 0.0)
 
 
 def _names(error: BaseException) -> set[str]:
