@@ -11,12 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from amemgym_env.backend import Models, Outcome
-from amemgym_env.errors import ConfigError, ParseError
-from amemgym_env.memory import in_time_order
-from amemgym_env.prompt import Message, message
-from amemgym_env.prompts import AssistantReply, Context, ExamAnswer, StateQuery
-from amemgym_env.turn import (
+from amemgym_env.agent import (
     NO_ANSWER,
     UNSCORED,
     Answer,
@@ -28,6 +23,11 @@ from amemgym_env.turn import (
     Turn,
     Value,
 )
+from amemgym_env.errors import ConfigError, ParseError
+from amemgym_env.memory.bank import in_time_order
+from amemgym_env.models.client import Models, Outcome
+from amemgym_env.prompts.assistant import AssistantReply, Context, ExamAnswer, StateQuery
+from amemgym_env.prompts.base import Message, message
 
 ALL = -1
 """`top_k` of an agent that sees its whole memory."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.assistant import Assistant
-from amemgym_env.backend import Models
-from amemgym_env.memory_prompts import INFORMATION_TYPES, FactExtraction, MemoryDecision
-from amemgym_env.prompt import Message
-from amemgym_env.turn import Entry, Operation
+from amemgym_env.agent import Entry, Operation
+from amemgym_env.models.client import Models
+from amemgym_env.prompts.base import Message
+from amemgym_env.prompts.memory import INFORMATION_TYPES, FactExtraction, MemoryDecision
 
 NEIGHBOURS = 5
 """Stored entries that each new fact is compared with before the model decides."""

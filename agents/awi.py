@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.assistant import ALL, Assistant
-from amemgym_env.backend import Models
-from amemgym_env.memory import in_time_order
-from amemgym_env.memory_prompts import INFORMATION_TYPES, DictionaryUpdate, Labelled
-from amemgym_env.prompt import Message
-from amemgym_env.replies import normal
-from amemgym_env.turn import Operation
+from amemgym_env.agent import Operation
+from amemgym_env.memory.bank import in_time_order
+from amemgym_env.models.client import Models
+from amemgym_env.prompts.base import Message
+from amemgym_env.prompts.memory import INFORMATION_TYPES, DictionaryUpdate, Labelled
+from amemgym_env.prompts.parsing import normal
 
 
 class AWI(Assistant):

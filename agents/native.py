@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.assistant import Assistant
-from amemgym_env.backend import Models
-from amemgym_env.prompt import Message
-from amemgym_env.prompts import Context
-from amemgym_env.turn import Entry, Operation, Turn
+from amemgym_env.agent import Entry, Operation, Turn
+from amemgym_env.models.client import Models
+from amemgym_env.prompts.assistant import Context
+from amemgym_env.prompts.base import Message
 
 
 class Native(Assistant):

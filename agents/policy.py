@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.assistant import Assistant
-from amemgym_env.backend import Models
-from amemgym_env.embedding import DEFAULT, Embedder
-from amemgym_env.policies import Policy, PolicyWriter
-from amemgym_env.prompt import Message, message
-from amemgym_env.turn import MemoryView, Operation, Turn
+from amemgym_env.agent import MemoryView, Operation, Turn
+from amemgym_env.memory.embedding import DEFAULT, Embedder
+from amemgym_env.models.client import Models
+from amemgym_env.policies.checkpoint import Policy, PolicyWriter
+from amemgym_env.prompts.base import Message, message
 
 
 class PolicyAgent(Assistant):
@@ -22,7 +22,7 @@ class PolicyAgent(Assistant):
 
     Args:
         models: speak and answer.
-        policy: decides the operations; see `amemgym_env.policies.load`.
+        policy: decides the operations; see `amemgym_env.policies.checkpoint.load`.
         ns: messages kept verbatim beside the memory; 0 as in training.
         top_k: entries shown for a message or question.
         embedder: that of the policy's features.

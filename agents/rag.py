@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agents.assistant import Assistant
-from amemgym_env.prompt import Message
-from amemgym_env.turn import Operation
+from amemgym_env.agent import Operation
+from amemgym_env.prompts.base import Message
 
 
 class RAG(Assistant):

@@ -12,12 +12,12 @@ import gymnasium as _gymnasium
 from amemgym_env.version import VERSION as __version__
 
 if _TYPE_CHECKING:
-    from amemgym_env.actions import answers, say, values
-    from amemgym_env.env import AMemGymEnv
+    from amemgym_env.agent import NO_ANSWER, UNSCORED, Agent, Answer, Entry, Operation, Value
+    from amemgym_env.envs.text.actions import answers, say, values
+    from amemgym_env.envs.text.env import AMemGymEnv
     from amemgym_env.errors import AMemGymError
-    from amemgym_env.evaluation import evaluate
-    from amemgym_env.scenario import Scenario
-    from amemgym_env.turn import NO_ANSWER, UNSCORED, Agent, Answer, Entry, Operation, Value
+    from amemgym_env.evaluation.run import evaluate
+    from amemgym_env.scenarios.model import Scenario
 
 __all__ = [
     "NO_ANSWER",
@@ -38,25 +38,30 @@ __all__ = [
 ]
 
 _MODULES = {
-    "actions": ("answers", "say", "values"),
-    "env": ("AMemGymEnv",),
+    "envs.text.actions": ("answers", "say", "values"),
+    "envs.text.env": ("AMemGymEnv",),
     "errors": ("AMemGymError",),
-    "evaluation": ("evaluate",),
-    "scenario": ("Scenario",),
-    "turn": ("NO_ANSWER", "UNSCORED", "Agent", "Answer", "Entry", "Operation", "Value"),
+    "evaluation.run": ("evaluate",),
+    "scenarios.model": ("Scenario",),
+    "agent": ("NO_ANSWER", "UNSCORED", "Agent", "Answer", "Entry", "Operation", "Value"),
 }
 _ENVIRONMENTS = {
-    "AMemGym-v0": ("amemgym_env.env:AMemGymEnv", None),
+    "AMemGym-v0": ("amemgym_env.envs.text.env:AMemGymEnv", None),
     "AMemGymMemory-v0": (
-        "amemgym_env.number_env:AMemGymMemoryEnv",
-        "amemgym_env.vector_env:AMemGymMemoryVectorEnv",
+        "amemgym_env.envs.memory.env:AMemGymMemoryEnv",
+        "amemgym_env.envs.memory.vector_env:AMemGymMemoryVectorEnv",
     ),
     "AMemGymSlots-v0": (
-        "amemgym_env.number_env:AMemGymSlotsEnv",
-        "amemgym_env.vector_env:AMemGymSlotsVectorEnv",
+        "amemgym_env.envs.memory.env:AMemGymSlotsEnv",
+        "amemgym_env.envs.memory.vector_env:AMemGymSlotsVectorEnv",
     ),
 }
 """Id -> entry point of one environment, and of a native vector environment where there is one."""
+
+
+def __dir__() -> list[str]:
+    """Return the public names, those not yet loaded included."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> object:

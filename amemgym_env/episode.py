@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from amemgym_env.agent import NO_ANSWER, UNSCORED, Operation, Phase
 from amemgym_env.errors import ConfigError, EpisodeOver
-from amemgym_env.memory import Applied, Bank
-from amemgym_env.script import Conversation, Kind, Script, Utterance
-from amemgym_env.turn import NO_ANSWER, UNSCORED, Operation, Phase
+from amemgym_env.memory.bank import Applied, Bank
+from amemgym_env.scenarios.script import Conversation, Kind, Script, Utterance
 
 
 class Action(NamedTuple):

@@ -26,16 +26,16 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 from gymnasium.utils.env_checker import check_env as gymnasium_check
 
-from amemgym_env.actions import answers, say, values
-from amemgym_env.backend import Backend, Call, Completion, Models, Usage
-from amemgym_env.env import AMemGymEnv
+from amemgym_env.agent import Agent, Answer, Operation, Phase, Value
+from amemgym_env.envs.text.actions import answers, say, values
+from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.episode import Episode
-from amemgym_env.evaluation import simulated
-from amemgym_env.play import AgentMaker, made_agent
-from amemgym_env.prompt import BUILT_IN
-from amemgym_env.prompts import AssistantReply, Context
-from amemgym_env.scenario import Scenario
-from amemgym_env.turn import Agent, Answer, Operation, Phase, Value
+from amemgym_env.evaluation.driver import AgentMaker, made_agent
+from amemgym_env.evaluation.run import simulated
+from amemgym_env.models.client import Backend, Call, Completion, Models, Usage
+from amemgym_env.prompts.assistant import AssistantReply, Context
+from amemgym_env.prompts.base import BUILT_IN
+from amemgym_env.scenarios.model import Scenario
 
 
 class Report(NamedTuple):

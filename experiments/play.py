@@ -17,18 +17,19 @@ from contextlib import suppress
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from amemgym_env import floors
-from amemgym_env.actions import answers, say
-from amemgym_env.difficulty import DIFFICULTIES
-from amemgym_env.env import AMemGymEnv
+from amemgym_env.agent import NO_ANSWER, Entry, Operation, Phase, Question
+from amemgym_env.envs.rewards import exam_scores, mean
+from amemgym_env.envs.text.actions import answers, say
+from amemgym_env.envs.text.env import AMemGymEnv
+from amemgym_env.envs.text.render import transcript, wrapped
 from amemgym_env.episode import Episode
 from amemgym_env.errors import InputError
+from amemgym_env.evaluation import baselines as floors
+from amemgym_env.evaluation.metrics import uniform_guess
 from amemgym_env.generation.sets import scenarios as named_scenarios
-from amemgym_env.memory import in_time_order
-from amemgym_env.scoring import exam_scores, mean, uniform_guess
-from amemgym_env.transcript import transcript, wrapped
-from amemgym_env.turn import NO_ANSWER, Entry, Operation, Phase, Question
-from experiments.tables import NO_FLOOR_NOTE, WIDTH, number, terminal
+from amemgym_env.memory.bank import in_time_order
+from amemgym_env.scenarios.difficulty import DIFFICULTIES
+from experiments.app.terminal import NO_FLOOR_NOTE, WIDTH, number, terminal
 
 HELP = """\
   TEXT             say it, which ends your turn (an empty line: say nothing)

@@ -17,23 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation.metrics import MemoryScore, bootstrap, memory_score, uniform_guess
+from amemgym_env.evaluation.statistics import kendall_tau
 from amemgym_env.generation.sets import scenarios as named_scenarios
-from amemgym_env.randomness import generator
-from amemgym_env.scoring import MemoryScore, bootstrap, memory_score, uniform_guess
-from amemgym_env.statistics import kendall_tau
-from amemgym_env.weaknesses import named_profile
-from experiments import job
-from experiments.evaluate import run as evaluate
-from experiments.run_folder import numbered
-from experiments.settings import (
-    BackendSettings,
-    Count,
-    EvaluateSettings,
-    Settings,
-    SimulatedBackend,
-    checked,
-)
-from experiments.tables import interval, number, terminal
+from amemgym_env.seeding import generator
+from amemgym_env.simulated.profiles import named_profile
+from experiments.app import hydra_app as job
+from experiments.app.run_folder import numbered
+from experiments.app.settings import BackendSettings, Count, Settings, SimulatedBackend, checked
+from experiments.app.terminal import interval, number, terminal
+from experiments.evaluate.run import run as evaluate
+from experiments.evaluate.settings import EvaluateSettings
 
 RESAMPLES = 2000
 

@@ -18,27 +18,29 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 import agents
-from amemgym_env import policies
-from amemgym_env.backend import Models
-from amemgym_env.difficulty import named_difficulty
+from amemgym_env.agent import Agent
 from amemgym_env.errors import ConfigError
-from amemgym_env.evaluation import Game, evaluate, script_of
-from amemgym_env.feedback import switches
+from amemgym_env.evaluation.driver import AgentMaker
+from amemgym_env.evaluation.evolution_feedback import switches
+from amemgym_env.evaluation.run import Game, evaluate, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
-from amemgym_env.journal import FileJournal
-from amemgym_env.play import AgentMaker
-from amemgym_env.scenario import Scenario
-from amemgym_env.scenario_files import slug
-from amemgym_env.turn import Agent
-from experiments import baselines, job, tuning
-from experiments.baselines import HandRule
-from experiments.evolution import WRITERS, Evolver, FromFeedback
-from experiments.measuring import Chooser
-from experiments.models import backends
-from experiments.rule_agent import RuleAgent
-from experiments.run_folder import RunFolder, inside, write
-from experiments.settings import BackendSettings, Count, Settings, checked
-from experiments.tables import WIDTH, interval, number, terminal
+from amemgym_env.models.client import Models
+from amemgym_env.models.journal import FileJournal
+from amemgym_env.policies import checkpoint as policies
+from amemgym_env.scenarios.difficulty import named_difficulty
+from amemgym_env.scenarios.files import slug
+from amemgym_env.scenarios.model import Scenario
+from experiments.app import hydra_app as job
+from experiments.app.factories import backends
+from experiments.app.run_folder import RunFolder, inside, write
+from experiments.app.settings import BackendSettings, Count, Settings, checked
+from experiments.app.terminal import WIDTH, interval, number, terminal
+from experiments.baselines import rules as baselines
+from experiments.baselines import tuning
+from experiments.baselines.benchmark import Chooser
+from experiments.baselines.rule_agent import RuleAgent
+from experiments.baselines.rules import HandRule
+from experiments.evolve.loop import WRITERS, Evolver, FromFeedback
 
 NEVER, HAND, SEARCHED = "never write", "hand rule", "searched rule"
 TRAINED, EVOLVED, AWE = "trained policy", "AWI, evolved", "AWE, default"

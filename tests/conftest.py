@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from amemgym_env import scenario_files
-from amemgym_env.actions import answers, say, values
-from amemgym_env.env import AMemGymEnv
-from amemgym_env.scenario import Scenario
-from amemgym_env.turn import Phase
+from amemgym_env.agent import Phase
+from amemgym_env.envs.text.actions import answers, say, values
+from amemgym_env.envs.text.env import AMemGymEnv
+from amemgym_env.scenarios import files as scenario_files
+from amemgym_env.scenarios.model import Scenario
 
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "amemgym-v1.base.json"
 
@@ -46,7 +46,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tiny_items() -> list[dict[str, Any]]:
-    text = resources.files("amemgym_env").joinpath("sets", "tiny.json").read_text("utf-8")
+    text = resources.files("amemgym_env").joinpath("scenarios", "tiny.json").read_text("utf-8")
     items: list[dict[str, Any]] = json.loads(text)
     return items
 

@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from amemgym_env.difficulty import Difficulty
+from amemgym_env.agent import NO_ANSWER, UNSCORED, Operation, Phase
 from amemgym_env.episode import Action, Episode, ExamResult, Place, ProbeResult, plan
 from amemgym_env.errors import ConfigError, EpisodeOver
-from amemgym_env.memory import Bank, Status
-from amemgym_env.scenario import Scenario
-from amemgym_env.script import build
-from amemgym_env.turn import NO_ANSWER, UNSCORED, Operation, Phase
+from amemgym_env.memory.bank import Bank, Status
+from amemgym_env.scenarios.difficulty import Difficulty
+from amemgym_env.scenarios.model import Scenario
+from amemgym_env.scenarios.script import build
 
 TALK, EXAM, PROBE = Phase.DIALOGUE, Phase.EXAM, Phase.PROBE
 

@@ -9,13 +9,13 @@ import gymnasium as gym
 import pytest
 
 import amemgym_env  # noqa: F401 - registers the environments
-from amemgym_env.backend import Backend, Call, Completion, Models, Usage
-from amemgym_env.env import AMemGymEnv
-from amemgym_env.scenario import Scenario
-from amemgym_env.script import build
-from amemgym_env.simulated import SimulatedModel
+from amemgym_env.agent import NO_ANSWER, Exam, MemoryView, Operation, Probe, Turn
+from amemgym_env.envs.text.env import AMemGymEnv
+from amemgym_env.models.client import Backend, Call, Completion, Models, Usage
+from amemgym_env.scenarios.model import Scenario
+from amemgym_env.scenarios.script import build
+from amemgym_env.simulated.model import SimulatedModel
 from amemgym_env.testing import check_agent, check_backend, check_env
-from amemgym_env.turn import NO_ANSWER, Exam, MemoryView, Operation, Probe, Turn
 
 
 class Notebook:

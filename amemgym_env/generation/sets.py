@@ -22,12 +22,12 @@ from importlib import resources
 from itertools import islice
 from pathlib import Path
 
-from amemgym_env import scenario_files
 from amemgym_env.errors import ConfigError, near
-from amemgym_env.generation.generator import Generator
-from amemgym_env.generation.settings import SHAPES
-from amemgym_env.scenario import Scenario
-from amemgym_env.topics import SPLITS, Split, topics
+from amemgym_env.generation.offline.generator import Generator
+from amemgym_env.generation.offline.settings import SHAPES
+from amemgym_env.scenarios import files as scenario_files
+from amemgym_env.scenarios.library import SPLITS, Split, topics
+from amemgym_env.scenarios.model import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ScenarioSet:
         if self._recipe is not None:
             return self._generator.scenarios(self._recipe.count)
         if self.name == "tiny":
-            file = resources.files("amemgym_env").joinpath("sets", "tiny.json")
+            file = resources.files("amemgym_env").joinpath("scenarios", "tiny.json")
             with resources.as_file(file) as path:
                 return iter(scenario_files.load(path))
         return scenario_files.stream(self.name)

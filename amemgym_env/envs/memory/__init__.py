@@ -1,0 +1,1 @@
+"""The memory-management environments `AMemGymMemory-v0` and `AMemGymSlots-v0`."""

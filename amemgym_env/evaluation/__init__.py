@@ -1,0 +1,1 @@
+"""Evaluation: playing agents, scoring, failure attribution."""

@@ -1,0 +1,256 @@
+"""What one scenario's journal says: scores, failures, retrievals, usage, and what has no score.
+
+A fresh run, a resumed one and a re-scored one read the same events, so they cannot differ.
+Paper: AMemGym, Sections 3.4 and 4.3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from amemgym_env.agent import NO_ANSWER, UNSCORED
+from amemgym_env.envs.rewards import Floats, exam_scores
+from amemgym_env.evaluation.diagnosis import Diagnosis, diagnose, write_positions
+from amemgym_env.models.client import Usage
+from amemgym_env.models.journal import Event
+from amemgym_env.scenarios.script import Kind, Script
+
+
+@dataclass(frozen=True)
+class ScenarioResult:
+    """What one scenario's journal says. Arrays have shape (periods, questions), NaN unscored."""
+
+    script: Script
+    accuracy: Floats
+    upper_bound: Floats
+    never_write: Floats
+    diagnosis: Diagnosis
+    chosen: npt.NDArray[np.int64]
+    """Shown index that was chosen, NO_ANSWER or UNSCORED (also where no exam took place)."""
+    causes: Counter[str]
+    """Wrong cells without a choice, by cause."""
+    unscored_causes: Counter[str]
+    """Cells without a score, by what kept them from being asked: a `Reason`, or `not_played`."""
+    probe_causes: Counter[str]
+    """Probed values that were not named, by cause; only `no_answer` says that one was not known."""
+    unreadable_calls: Counter[str]
+    """Replies of any kind that could not be read, by `kind.cause`."""
+    retrieved: tuple[float, int]
+    """Sum over exam questions of the share of the bank that was retrieved, and their number."""
+    in_window: tuple[int, int]
+    """Write-position probes whose exposure still stood in the window, and all such probes."""
+    index_recall: tuple[int, int]
+    """Nearest entries that an approximate index found, and those it was asked for; else zeros."""
+    unrecognised: int
+    """Memories shown in which the simulated model recognised nothing."""
+    follow_up_failures: int
+    usage: Mapping[str, Usage]
+    hash: str | None
+    error: str | None
+    """Why the scenario was not played to its end, if so."""
+    failed_calls: Counter[str] = field(default_factory=Counter)
+    """Calls that could not be answered the last time, by `Reason`; a resumed run asks again."""
+    dropped: tuple[str, ...] = ()
+    """Parameters that a model refused and that were not applied."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it was played to its end and every cell that was asked for is scored."""
+        return self.hash is not None and self.unscored == 0 and not self.failed_calls
+
+    @property
+    def unscored(self) -> int:
+        """Cells without a score."""
+        return int(np.isnan(self.accuracy).sum())
+
+
+def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
+    """Return what a journal's events say about a scenario."""
+    starts = [index for index, event in enumerate(events) if event["event"] == "start"]
+    last = starts[-1] if starts else 0
+    latest = events[last:]
+    shape = (len(script.scenario.periods), len(script.scenario.qas))
+    end = _last(latest, "end")
+    chosen, causes, unscored = _answers(latest, shape, _unasked(end))
+    accuracy = np.stack(
+        [
+            exam_scores(row.tolist(), right)
+            for row, right in zip(chosen, script.right_shown, strict=True)
+        ]
+    )
+    reference = _last(latest, "reference")
+    probes = {event["period"]: event for event in latest if event["event"] == "probe"}
+    return ScenarioResult(
+        script=script,
+        accuracy=accuracy,
+        upper_bound=_upper_bound(script, reference),
+        never_write=_never_write(script, reference),
+        diagnosis=diagnose(script.scenario, accuracy, _known(script, probes)),
+        chosen=chosen,
+        causes=causes,
+        unscored_causes=unscored,
+        probe_causes=Counter(
+            cause or "no_answer"
+            for event in probes.values()
+            for row, causes in zip(event["values"], event["causes"], strict=True)
+            for index, cause in zip(row, causes, strict=True)
+            if index == NO_ANSWER
+        ),
+        unreadable_calls=Counter(end.get("unreadable", {})),
+        retrieved=_retrieved(latest),
+        in_window=_in_window(script, probes),
+        index_recall=_index_recall(end),
+        unrecognised=int(end.get("unrecognised", 0)),
+        follow_up_failures=int(end.get("follow_up_failures", 0)),
+        usage=_usage(events, last),
+        hash=end.get("hash"),
+        error=end.get("error"),
+        failed_calls=Counter(event.get("reason", "other") for event in latest if _failed(event)),
+        dropped=tuple(sorted({name for event in events for name in event.get("dropped") or ()})),
+    )
+
+
+def _answers(
+    events: Sequence[Event], shape: tuple[int, int], unasked: str
+) -> tuple[npt.NDArray[np.int64], Counter[str], Counter[str]]:
+    """Return the chosen indices, and the cells without a choice by cause: wrong, and unscored.
+
+    `unasked` is the cause of cells whose exam did not take place.
+    """
+    periods, questions = shape
+    chosen = np.full(shape, UNSCORED, np.int64)
+    wrong: Counter[str] = Counter()
+    unscored = Counter({unasked: periods * questions})
+    for event in events:
+        if event["event"] != "exam":
+            continue
+        row = list(event["answers"])[:questions]
+        row += [NO_ANSWER] * (questions - len(row))
+        chosen[event["period"]] = row
+        unscored[unasked] -= questions
+        for got, cause in zip(row, [*event["causes"], *[None] * questions], strict=False):
+            if got == NO_ANSWER:
+                wrong[cause or "no_answer"] += 1
+            elif got == UNSCORED:
+                unscored[cause or "other"] += 1
+    return chosen, wrong, +unscored
+
+
+def _unasked(end: Event) -> str:
+    """Return why exams did not take place, from the scenario's last event."""
+    if end.get("error") is None:
+        return "not_played"
+    return str(end.get("reason") or "other")
+
+
+def _index_recall(end: Event) -> tuple[int, int]:
+    found, wanted = end.get("index_recall", (0, 0))
+    return int(found), int(wanted)
+
+
+def _failed(event: Event) -> bool:
+    """Whether a call failed for good; a follow-up that failed is settled by the script's words."""
+    return event["event"] == "call" and "error" in event and event["role"] != "user"
+
+
+def _last(events: Sequence[Event], kind: str) -> Event:
+    return next((event for event in reversed(events) if event["event"] == kind), {})
+
+
+def _upper_bound(script: Script, reference: Event) -> Floats:
+    """Return the score of the informed answer for the true combination of each cell."""
+    informed = reference.get("informed")
+    rows = [
+        [
+            float("nan") if informed is None else _score(informed[number][right])
+            for number, right in enumerate(rights)
+        ]
+        for rights in script.scenario.right_choices
+    ]
+    return np.array(rows)
+
+
+def _score(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _never_write(script: Script, reference: Event) -> Floats:
+    chosen = reference.get("never_write", [UNSCORED] * len(script.scenario.qas))
+    return np.stack([exam_scores(chosen, right) for right in script.right_shown])
+
+
+def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, str], bool | None]:
+    scenario = script.scenario
+    # A reply that cannot be read tells nothing of the memory.
+    unread = {
+        period: {
+            (number, column)
+            for number, row in enumerate(event["causes"])
+            for column, cause in enumerate(row)
+            if cause not in (None, "no_answer")
+        }
+        for period, event in probes.items()
+    }
+
+    def known(period: int, number: int, variable: str) -> bool | None:
+        if period not in probes:
+            return None
+        rows = probes[period]["values"]
+        column = scenario.qas[number].variables.index(variable)
+        row = rows[number] if number < len(rows) else []
+        index = row[column] if column < len(row) else NO_ANSWER
+        if index == UNSCORED or (number, column) in unread[period]:
+            return None
+        values = scenario.state_schema[variable]
+        named = values[index] if 0 <= index < len(values) else None
+        return named == scenario.periods[period].state[variable]
+
+    return known
+
+
+def _retrieved(events: Sequence[Event]) -> tuple[float, int]:
+    """Return how much of the bank the exams' questions were shown; banks without entries apart."""
+    shares = [
+        len(ids) / event["stored"]
+        for event in events
+        if event["event"] == "exam" and event.get("stored")
+        for ids in event["retrieved"]
+    ]
+    return sum(shares), len(shares)
+
+
+def _in_window(script: Script, probes: Mapping[int, Event]) -> tuple[int, int]:
+    positions = write_positions(script.scenario)
+    standing = total = 0
+    for period, event in probes.items():
+        window = {tuple(place) for place in event.get("window") or ()}
+        exposed: dict[str, bool] = {}
+        for session, conversation in enumerate(script.periods[period]):
+            for turn, utterance in enumerate(conversation.utterances):
+                for variable, _ in () if utterance.kind is Kind.RE_MENTION else utterance.exposures:
+                    exposed[variable] = (session, turn) in window
+        for question in script.scenario.qas:
+            for variable in question.variables:
+                if positions[variable][period] == period:
+                    total += 1
+                    standing += exposed.get(variable, False)
+    return standing, total
+
+
+def _usage(events: Sequence[Event], last: int) -> dict[str, Usage]:
+    """Return usage by role. Real calls are made once however often a run is resumed."""
+    usage: dict[str, Usage] = {}
+    for index, event in enumerate(events):
+        if event["event"] != "call" or (event["key"] is None and index < last):
+            continue
+        parts = {event["role"]: event["usage"]} if "usage" in event else {}
+        if event.get("retries"):
+            parts["retries"] = event["retries"]
+        for role, part in parts.items():
+            usage[role] = usage.get(role, Usage()) + Usage(**part)
+    return usage

@@ -1,0 +1,1 @@
+"""Audits of scenario sets: leaks, statistics, judged quality."""

@@ -1,0 +1,1 @@
+"""Scenarios from the topic library, without a model."""

@@ -1,0 +1,1 @@
+"""Memory bank, embedders and similarity stores."""

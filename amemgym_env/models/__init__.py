@@ -1,0 +1,1 @@
+"""Clients of language models: calls, usage, budgets, caches, journals."""

@@ -1,0 +1,309 @@
+"""Any real language model, through litellm.
+
+There is one retry layer, this one; litellm's and the SDKs' are switched off. Only transport is
+tried again. Parameters that a model refuses are left out once, with a warning, and stand in the
+record of every call. Keys are read from the environment when a call is made and kept nowhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from amemgym_env.errors import BudgetExceeded, ConfigError, TransportError
+from amemgym_env.models.backend import Backend, Call, Completion, call_key
+from amemgym_env.models.budget import Budget
+from amemgym_env.models.cache import CallCache
+from amemgym_env.models.litellm import event_loop as loop_thread
+from amemgym_env.models.litellm import worker_pool as litellm_senders
+from amemgym_env.models.litellm.faults import Fault, delay
+from amemgym_env.models.litellm.library import Facts, facts, library, request
+from amemgym_env.models.litellm.parameters import (
+    Format,
+    Parameters,
+    checked_address,
+    checked_key_name,
+    connection,
+    warn,
+)
+from amemgym_env.models.litellm.responses import Answered
+from amemgym_env.models.usage import Usage
+
+Send = Callable[[Mapping[str, Any], float], Awaitable[Answered | Fault]]
+
+
+class LitellmModel(Backend):
+    """A model by its litellm name, such as `openai/gpt-4.1-mini`.
+
+    `timeout` is in seconds for one attempt, `retries` the attempts after the first; the n-th waits
+    `first_delay * 2 ** n` seconds at most. `api_key_env` names the variable that holds the key
+    (None: the provider's usual one). `cache` is a folder. `offline` allows no call at all.
+    `processes` send the requests (0: this one; None: as many as `max_concurrency` is worth).
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_base: str | None = None,
+        api_key_env: str | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int = 8192,
+        seed: int | None = None,
+        timeout: float = 120.0,
+        retries: int = 5,
+        first_delay: float = 0.5,
+        max_concurrency: int = 32,
+        processes: int | None = 0,
+        requests_per_minute: float | None = None,
+        response_format: Format = "auto",
+        cache: str | Path | None = None,
+        offline: bool = False,
+        budget_usd: float | None = None,
+        budget_tokens: int | None = None,
+    ) -> None:
+        self.name = f"litellm/{model}"
+        self.model = model
+        self.concurrency = max(2, max_concurrency)  # 1 is held by the slots: calls stay in the loop
+        self.timeout, self.retries, self.first_delay = timeout, retries, first_delay
+        self.offline = offline
+        self.api_base = None if api_base is None else checked_address(api_base)
+        self.api_key_env = checked_key_name(api_key_env)
+        self.budget = Budget(budget_usd, budget_tokens)
+        optional = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        self.asked = Parameters(model, optional, response_format)
+        self._given = {**optional, "api_base": api_base, "format": response_format}
+        self._cache = None if cache is None else CallCache(cache)
+        self._slots = max_concurrency
+        if processes is None:
+            processes = litellm_senders.fitting(max_concurrency)
+        self.processes = processes
+        self._senders: tuple[int, litellm_senders.Senders] | None = None
+        self._stopped: str | None = None
+        self._sleeping: set[asyncio.Future[None]] = set()
+        self._gate: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+        self._interval = 60.0 / requests_per_minute if requests_per_minute else 0.0
+        self._next = 0.0
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What the model was asked with, as configured."""
+        return self._given
+
+    def complete(self, call: Call) -> Completion:
+        """Return the model's reply; see `Backend.complete`.
+
+        Raises:
+            ConfigError: the provider refuses the key, the model or the address.
+        """
+        return self.start(call).result()
+
+    def start(
+        self, call: Call, deliver: Callable[[Completion], None] | None = None
+    ) -> Future[Completion]:
+        """Begin a call; what goes wrong is raised by the future."""
+        future: Future[Completion] = Future()
+        try:
+            key = None if self._cache is None else call_key(self, call)
+            known = None if self._cache is None or key is None else self._cache.get(key)
+            if known is not None:
+                future.set_result(known)
+                return future
+            if self.offline:
+                text = "without network (offline=true, replay=), and the call is not in the record"
+                raise TransportError(text, reason="offline")
+            _ = self._prepared
+            return loop_thread.shared().submit(self._answer(call, key, deliver))
+        except Exception as error:  # noqa: BLE001 - every error is classified
+            future.set_exception(error)
+            return future
+
+    def remember(self, usage: Usage) -> None:
+        """Count what an earlier part of the run has spent."""
+        self.budget.remember(usage)
+
+    def stop(self, reason: str | None) -> None:
+        """Begin no further call and wait for no further attempt; see `Backend.stop`."""
+        self._stopped = reason
+        if reason is not None and self._gate is not None:
+            self._gate[0].call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        for sleeping in self._sleeping:
+            _end(sleeping)
+
+    async def _sleep(self, seconds: float) -> None:
+        """Wait so long, or until the backend is told to stop."""
+        loop = asyncio.get_running_loop()
+        sleeping: asyncio.Future[None] = loop.create_future()
+        self._sleeping.add(sleeping)
+        timer = loop.call_later(seconds, _end, sleeping)
+        try:
+            if self._stopped is None:
+                await sleeping
+        finally:
+            timer.cancel()
+            self._sleeping.discard(sleeping)
+
+    def close(self) -> None:
+        """Close the cache's file, and the sending processes if nobody else uses them."""
+        self._senders = None
+        if self._cache is not None:
+            self._cache.close()
+
+    @property
+    def prices(self) -> tuple[float, float] | None:
+        """Dollars a prompt and a completion token; None: not known."""
+        return self._facts.prices
+
+    @functools.cached_property
+    def _facts(self) -> Facts:
+        if self._senders is None:
+            known = facts(self.model)
+        else:  # they have litellm: this process need not import it too
+            known = loop_thread.shared().submit(self._sending().facts(self.model)).result()
+        if known.prices is None:
+            warn(f"{self.model}: price not known; dollars are null in the accounts, not 0")
+        return known
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        """Return what tokens cost in dollars at list price, None where it is not known."""
+        if self.prices is None:
+            return None
+        return prompt_tokens * self.prices[0] + completion_tokens * self.prices[1]
+
+    @functools.cached_property
+    def _prepared(self) -> bool:
+        """Look at what the model can do, once, before its first call."""
+        if self.processes:
+            self._sending()
+        if self.budget.usd is not None and self.prices is None:
+            raise ConfigError(
+                f"backend.budget_usd: expected a model with a known price, found {self.model!r}; "
+                "use backend.budget_tokens"
+            )
+        self.asked.choose_form(self._facts.takes_format, self._facts.takes_schema)
+        return True
+
+    async def _answer(
+        self, call: Call, key: str | None, deliver: Callable[[Completion], None] | None
+    ) -> Completion:
+        completion = await self._attempts(call, deliver)
+        if self._cache is not None and key is not None and completion.cause is None:
+            await asyncio.to_thread(self._cache.put, key, completion)
+        return completion
+
+    async def _attempts(
+        self, call: Call, deliver: Callable[[Completion], None] | None
+    ) -> Completion:
+        send = await self._sender()
+        begun, failed = time.perf_counter(), 0
+        while True:
+            async with self._gated():
+                await self._paced()
+                if self._stopped is not None:
+                    raise BudgetExceeded(self._stopped)
+                estimate = self._estimate(call)
+                self.budget.reserve(estimate)
+                spent = None
+                arguments = self.asked.of(call)
+                sent = time.perf_counter()
+                try:
+                    fault = await send({**arguments, **self._fixed(call)}, self.timeout)
+                    if isinstance(fault, Answered):
+                        seconds = time.perf_counter() - sent
+                        retries = Usage(failed, seconds=sent - begun)
+                        done = self._completed(call, fault, seconds, retries)
+                        spent = done.usage
+                        if deliver is not None:
+                            deliver(done)
+                        return done
+                finally:
+                    self.budget.settle(estimate, spent)
+            failed += 1
+            if fault.kind == "parameter" and self.asked.leave_out(fault, arguments):
+                continue
+            if fault.kind == "content":
+                usage = Usage(1, seconds=time.perf_counter() - sent, usd=self.cost(0, 0))
+                retries = Usage(failed - 1, seconds=sent - begun if failed > 1 else 0.0)
+                details = {"error_message": fault.message}
+                return Completion("", usage, None, retries, fault.cause, details)
+            if fault.kind == "settings":
+                raise ConfigError(f"backend.model={self.model}: {fault.message}")
+            if fault.kind != "transport" or failed > self.retries:
+                raise TransportError(fault.message, failed, fault.reason)
+            text = call.messages[-1]["content"]
+            await self._sleep(delay(fault, failed, self.first_delay, self.name, text))
+
+    async def _sender(self) -> Send:
+        """Return what sends a request: this process, or others that are ready."""
+        if not self.processes:
+            return request
+        senders = self._sending()
+        await senders.ready()
+        return senders.request
+
+    def _sending(self) -> litellm_senders.Senders:
+        # A forked child cannot use its parent's.
+        if self._senders is None or self._senders[0] != os.getpid():
+            self._senders = (os.getpid(), litellm_senders.shared(self.processes))
+        return self._senders[1]
+
+    def _gated(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        if self._gate is None or self._gate[0] is not loop:
+            self._gate = (loop, asyncio.Semaphore(self._slots))
+        return self._gate[1]
+
+    async def _paced(self) -> None:
+        if self._interval:
+            now = time.monotonic()
+            wait, self._next = self._next - now, max(now, self._next) + self._interval
+            if wait > 0:
+                await self._sleep(wait)
+
+    def _fixed(self, call: Call) -> dict[str, Any]:
+        known = connection(self.model, self.api_base, self.api_key_env)
+        return {"model": self.model, "messages": call.messages, **known}
+
+    def _completed(
+        self, call: Call, answer: Answered, seconds: float, retries: Usage
+    ) -> Completion:
+        prompt, completion, estimated = answer.prompt_tokens, answer.completion_tokens, False
+        if not prompt:
+            prompt, estimated = self._count(messages=call.messages), True
+        if not completion and answer.text:
+            completion, estimated = self._count(text=answer.text), True
+        usd = answer.usd
+        if self.prices is None or usd is None or estimated:
+            usd = self.cost(prompt, completion)
+        usage = Usage(1, prompt, completion, answer.cached_tokens, seconds, usd, estimated)
+        details = dict(answer.details)
+        if self.asked.dropped:
+            details["dropped"] = sorted(self.asked.dropped)
+        cause = answer.cause
+        if cause is None and answer.finish_reason == "length" and call.schema is not None:
+            cause = "unreadable"  # a whole object in a reply that was cut may be a draft of another
+        retried = retries if retries.calls else Usage()
+        return Completion(answer.text, usage, answer.finish_reason, retried, cause, details)
+
+    def _count(self, **content: Any) -> int:
+        return int(library().token_counter(model=self.model, **content))
+
+    def _estimate(self, call: Call) -> Usage:
+        """Return about what a call will cost; exact counts come with its answer."""
+        if self.budget.usd is None and self.budget.tokens is None:
+            return Usage()
+        tokens = sum(len(part["content"]) for part in call.messages) // 4
+        return Usage(prompt_tokens=tokens, completion_tokens=1, usd=self.cost(tokens, 1))
+
+
+def _end(sleeping: asyncio.Future[None]) -> None:
+    if not sleeping.done():
+        sleeping.set_result(None)

@@ -1,0 +1,1 @@
+"""Memory policies: features, networks, actions, checkpoints."""

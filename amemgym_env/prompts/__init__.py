@@ -1,0 +1,1 @@
+"""Every call of a language model: template, schema and parser."""

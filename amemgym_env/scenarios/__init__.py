@@ -1,0 +1,1 @@
+"""Scenarios, the hidden truth, and the scripts that make them playable."""

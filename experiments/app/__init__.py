@@ -1,0 +1,1 @@
+"""What all jobs share: command line, settings, run folders, progress, tables."""

@@ -1,0 +1,108 @@
+"""What serves the memory bank of an evaluation: the store and the embedding, from settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from amemgym_env.memory.embedding import DEFAULT, Embedder
+from amemgym_env.memory.index import NumpyStore, StoreFactory
+from amemgym_env.scenarios.files import slug
+from amemgym_env.scenarios.script import Script
+from experiments.app.run_folder import inside
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class NumpySettings(_Settings):
+    """`store=numpy`."""
+
+    name: Literal["numpy"] = "numpy"
+
+
+class ChromaSettings(_Settings):
+    """`store=chroma`."""
+
+    name: Literal["chroma"]
+    path: str | None = None
+    index: Literal["exact", "approximate"] = "exact"
+
+
+class HashedSettings(_Settings):
+    """`embedding=hashed`."""
+
+    name: Literal["hashed"] = "hashed"
+
+
+class WordLlamaSettings(_Settings):
+    """`embedding=wordllama`."""
+
+    name: Literal["wordllama"]
+
+
+class LitellmEmbeddingSettings(_Settings):
+    """`embedding=litellm`. There is no key in it: keys come from the environment only."""
+
+    name: Literal["litellm"]
+    model: str
+    api_base: str | None = None
+    api_key_env: str | None = None
+    timeout: Annotated[float, Field(gt=0)] = 30.0
+    retries: Annotated[int, Field(ge=0)] = 5
+    cache: str | None = None
+
+
+StoreSettings = Annotated[NumpySettings | ChromaSettings, Field(discriminator="name")]
+EmbeddingSettings = Annotated[
+    HashedSettings | WordLlamaSettings | LitellmEmbeddingSettings, Field(discriminator="name")
+]
+
+
+def store(settings: StoreSettings, folder: Path) -> Callable[[Script], StoreFactory]:
+    """Return what makes the store of a scenario; chroma's lies in the run's folder by default."""
+    if isinstance(settings, NumpySettings):
+        return lambda script: NumpyStore
+    from amemgym_env.memory.chroma import ChromaStore
+
+    root = folder / "stores" if settings.path is None else Path(settings.path)
+
+    def of(script: Script) -> StoreFactory:
+        scenario = script.scenario.id
+        name = slug(scenario)
+        path = inside(folder if settings.path is None else root, root / name)
+        # A run is replayed from its start, so each store is written anew, exactly as before.
+        return lambda width: ChromaStore(
+            width, path, name, index=settings.index, fresh=True, scenario=scenario
+        )
+
+    return of
+
+
+def offline(name: str) -> Embedder:
+    """Return an embedder that asks nobody, by its name: hashed or wordllama.
+
+    Raises:
+        ConfigError: its package is not installed.
+    """
+    if name == "hashed":
+        return DEFAULT
+    from amemgym_env.memory.wordllama import WordLlamaEmbedder
+
+    return WordLlamaEmbedder()
+
+
+def embedder(settings: EmbeddingSettings, folder: Path) -> Embedder:
+    """Return the embedder; what a provider computed is kept in the run's folder by default."""
+    if isinstance(settings, HashedSettings):
+        return DEFAULT
+    if isinstance(settings, WordLlamaSettings):
+        return offline("wordllama")
+    from amemgym_env.models.litellm.embedding import LitellmEmbedder
+
+    cache = folder / "embeddings" if settings.cache is None else Path(settings.cache)
+    return LitellmEmbedder(**settings.model_dump(exclude={"name", "cache"}), cache=cache)

@@ -1,0 +1,192 @@
+"""Tables in the terminal, 80 columns wide: agents beside each other, and the floors below them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+Document = Mapping[str, Any]
+"""The contents of a results.json."""
+
+WIDTH = 80
+
+MEANINGS = {
+    "upper_bound": "the same model, given the true values",
+    "one_period_late": "a perfect memory of the period before; no floor",
+    "random": "a uniform guess",
+    "first_shown": "always the first choice as shown",
+    "first_stored": "always the first choice as the file has it",
+    "longest": "always the longest choice",
+    "choice_only": "a classifier that sees nothing but the choices",
+    "initial_state": "the values of period 0 for ever",
+    "never_write": "the same model, and a memory that stays empty",
+}
+"""What the rows below the agents say, in the order in which they stand."""
+
+NO_FLOOR = "one_period_late"
+NO_FLOOR_NOTE = "One period late is no floor: it is a perfect memory of the period before."
+
+
+def terminal(width: int | None = WIDTH) -> Console:
+    """Return the terminal, with texts as they are: `set:100:3` is no emoji, `[a]` no markup.
+
+    Without a width long lines are left to the terminal, so that paths can be copied.
+    """
+    soft = width is None
+    return Console(width=width, soft_wrap=soft, highlight=False, markup=False, emoji=False)
+
+
+def comparison(documents: Sequence[Document]) -> Table:
+    """Return agents as rows, best memory score first, and the floors of the first below them."""
+    ranked = sorted(documents, key=_rank)
+    table = Table(
+        title=title(ranked[0]),
+        title_justify="left",
+        width=WIDTH,
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("agent", no_wrap=True, overflow="ellipsis", ratio=1, min_width=16)
+    for name in ("overall", "95 %", "memory", "95 %", "write", "read", "util."):
+        table.add_column(name, justify="right", no_wrap=True)
+    for document in ranked:
+        intervals, failures = document["confidence_interval"], rates(document["failures"])
+        table.add_row(
+            _label(document),
+            number(document["overall"]),
+            interval(intervals["overall"]),
+            number(document["memory_score"]),
+            interval(intervals["memory_score"]),
+            *(number(failures[name]) for name in ("write", "read", "utilization")),
+        )
+    table.add_section()
+    for name, value in references(ranked[0]):
+        table.add_row(name.replace("_", " "), number(value), style="dim")
+    return table
+
+
+def rates(failures: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the rates of failures; none where no probe attributed any, as without diagnosis."""
+    known = any(value for name, value in failures.items() if name != "unattributed")
+    blind = not known and bool(failures.get("unattributed"))
+    return {
+        name: None if blind and name != "unattributed" else value
+        for name, value in failures.items()
+    }
+
+
+def references(document: Document) -> list[tuple[str, float | None]]:
+    """Return what agents are compared with, by name: upper bound, one period late, the floors."""
+    found = {"upper_bound": document["upper_bound"], **document["floors"]}
+    order = [*MEANINGS, *found]
+    return sorted(found.items(), key=lambda item: order.index(item[0]))
+
+
+def title(document: Document) -> str:
+    """Return what was played, and by which kind of model."""
+    settings = document["settings"]
+    name = PurePath(str(settings.get("scenarios", "given"))).name
+    played = f"{len(document['scenarios'])} scenarios ({name})"
+    if document["simulated"]:
+        profile = settings.get("backend", {}).get("profile", "")
+        return f"{played}\nSIMULATED model ({profile}): not a real model's scores"
+    return f"{played}\nmodel {settings.get('backend', {}).get('model', 'given')}"
+
+
+def notes(document: Document) -> list[str]:
+    """Return what a reader must know beside the scores, one line each."""
+    lines = without_score(document)
+    if document["causes"]:
+        lines.append("wrong without a choice" + _by_cause(document["causes"]))
+    if document["upper_bound"] is None:
+        asked = document["settings"].get("upper_bound", False)
+        why = "no scored cell has an upper bound" if asked else "no upper bound was asked"
+        lines.append(f"{why}, so there is no memory score")
+    elif document["without_memory_score"]:
+        lines.append(f"{document['without_memory_score']} user-periods have no memory score")
+    unattributed = document["failures"]["unattributed"]
+    if unattributed:
+        lines.append(f"failures that no probe attributes: {number(unattributed)}")
+    share = document.get("retrieved_share")
+    if share is not None and share >= 0.9 and _chooses(document):
+        lines.append(f"{share:.0%} of the memory is retrieved: top_k leaves next to nothing out")
+    recall = document.get("index_recall")
+    if recall is not None:
+        lines.append(f"the approximate index found {recall:.1%} of the nearest entries")
+    if document["unreadable_calls"]:
+        lines.append("unreadable replies" + _by_cause(document["unreadable_calls"]))
+    lines += [f"scenario {name!r}: {error}" for name, error in document["errors"].items()][:5]
+    if document["stopped"]:
+        lines.append(f"stopped: {document['stopped']}")
+    return lines
+
+
+def without_score(document: Document) -> list[str]:
+    """Return what could not be asked, and why: a line for cells, calls and follow-ups each."""
+    lines = []
+    if document["unscored"]:
+        text = f"{document['unscored']} cells unscored (not counted as wrong)"
+        lines.append(text + _by_cause(document.get("unscored_causes")))
+    if document.get("failed_calls"):
+        text = f"{document['failed_calls']} calls failed for good"
+        text += _by_cause(document.get("failed_call_causes"))
+        lines.append(f"{text}; the same command asks them again")
+    if document.get("follow_up_failures"):
+        lines.append(
+            f"{document['follow_up_failures']} follow-ups of the user model failed; the script's "
+            "words took their place for good"
+        )
+    return lines
+
+
+def _by_cause(counts: Mapping[str, int] | None) -> str:
+    return ": " + ", ".join(f"{n} {name}" for name, n in counts.items()) if counts else ""
+
+
+def _chooses(document: Document) -> bool:
+    """Whether the agent means to see a part of its memory, not all of it."""
+    return bool(document["settings"].get("agent", {}).get("top_k", -1) > 0)
+
+
+def print_comparison(documents: Sequence[Document], console: Console | None = None) -> None:
+    """Print the table and what must be known beside it."""
+    console = console or terminal()
+    console.print(comparison(documents))
+    if NO_FLOOR in documents[0]["floors"]:
+        console.print(NO_FLOOR_NOTE, style="dim")
+    for document in documents:
+        for line in notes(document):
+            prefix = f"{_label(document)}: " if len(documents) > 1 else ""
+            console.print(f"{prefix}{line}", style="yellow", markup=False)
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a score without its leading zero; a dash where there is none."""
+    if value is None:
+        return "-"
+    text = f"{value:.{digits}f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def interval(pair: Sequence[float | None]) -> str:
+    """Return an interval as low-high with two digits; a dash where there is none."""
+    return "-" if None in pair else "-".join(number(bound, 2) for bound in pair)
+
+
+def _label(document: Document) -> str:
+    return f"{document['label']}{' (external)' if document['memory'] == 'external' else ''}"
+
+
+def _rank(document: Document) -> tuple[float, float, str]:
+    memory, overall = document["memory_score"], document["overall"]
+    return (-(memory if memory is not None else -9), -(overall or 0.0), document["label"])
+
+
+def signed(value: float) -> str:
+    """Return a difference with its sign and without the leading zero."""
+    return f"{value:+.3f}".replace("0.", ".", 1)

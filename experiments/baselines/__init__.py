@@ -1,0 +1,1 @@
+"""Baseline memory policies and the benchmark that scores them."""

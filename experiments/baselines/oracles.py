@@ -1,0 +1,76 @@
+"""How much could be had? Policies for `AMemGymMemory-v0` that are told the truth.
+
+They see which messages give away something that a question needs, and `plan` tries every action on
+copies of the environment. No agent can play like this: they bound what detecting exposures and
+choosing what to give up are worth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from amemgym_env.envs.memory.batch_state import Bools, Ints
+from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.policies.features import Floats
+from experiments.baselines.benchmark import Chooser, Scores
+from experiments.baselines.rules import add_or_update
+
+
+def exposes(env: NumberVectorEnv) -> Bools:
+    """Return whether the present messages give away something that a question needs, (N,)."""
+    episodes = env.episodes
+    given = env.pool.pairs[episodes.script, episodes.turn + 1] >= 0
+    return np.asarray(given.any(axis=1), np.bool_)
+
+
+def true_writer(alike: float) -> Chooser:
+    """Write exactly the messages that give something away, by `add_or_update`."""
+
+    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        return add_or_update(exposes(env), env, observation, alike)
+
+    return choose
+
+
+def plan(base: Chooser, horizon: int | None = None) -> Chooser:
+    """Try every action on a copy, go on with `base` for `horizon` rounds, and take the best.
+
+    None plays to the end. Ties go to the action that `base` takes, so planning never loses to it
+    by chance. Only messages that give something away are planned for.
+    """
+
+    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        actions = base(env, observation).astype(np.int64)
+        which = np.flatnonzero(exposes(env) & ~env.episodes.over())
+        if not which.size:
+            return actions
+        masks = env.action_masks()[which]
+        number = masks.shape[1]
+        values = returns(
+            env, np.repeat(which, number), np.tile(np.arange(number), len(which)), base, horizon
+        )
+        values = np.where(masks, values.reshape(-1, number), -np.inf)
+        rows = np.arange(len(which))
+        values[rows, actions[which]] += 1e-9
+        actions[which] = values.argmax(axis=1)
+        return actions
+
+    return choose
+
+
+def returns(
+    env: NumberVectorEnv, which: Ints, actions: Ints, base: Chooser, horizon: int | None
+) -> Scores:
+    """Return what copies of environments earn with a first action and `base` after it, (n,)."""
+    copy = env.fork(which)
+    total = np.zeros(len(which))
+    running = np.ones(len(which), np.bool_)
+    steps = 0
+    while running.any() and (horizon is None or steps < horizon):
+        observation, reward, terminated, truncated, _ = copy.step(actions)
+        total += reward * running
+        running &= ~(terminated | truncated)
+        steps += 1
+        if running.any():
+            actions = base(copy, observation)
+    return total

@@ -1,0 +1,158 @@
+"""What can be had without learning? Policies of a few lines for `AMemGymMemory-v0`.
+
+Each is a `Chooser` (see `measuring.py`): observations of N environments to N actions. What they
+have to tune is tuned on training scenarios by `tuning.py`; `truth.py` holds those that are told
+the truth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from amemgym_env.envs.memory.batch_state import Bools, Ints
+from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.policies.actions import Macro
+from amemgym_env.policies.features import FeatureSet, Floats
+from amemgym_env.seeding import generator
+from experiments.baselines.benchmark import Chooser
+
+Weights = npt.NDArray[np.float64]
+
+
+def never(env: NumberVectorEnv, observation: Floats) -> Ints:
+    """Write nothing."""
+    return np.zeros(len(observation), np.int64)
+
+
+def always(env: NumberVectorEnv, observation: Floats) -> Ints:
+    """ADD every message."""
+    return np.full(len(observation), Macro.ADD, np.int64)
+
+
+def constant_mix(chances: Weights, seed: int = 0) -> Chooser:
+    """Draw every action with constant chances, whatever is observed; `random` is the even mix."""
+    draws = generator("constant mix", seed)
+    bounds = np.cumsum(chances / chances.sum())[:-1]
+
+    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        return np.searchsorted(bounds, draws.random(len(observation))).astype(np.int64)
+
+    return choose
+
+
+def openers(env: NumberVectorEnv, observation: Floats) -> Ints:
+    """ADD every session's first message."""
+    return np.where(column(env, observation, "message.opening") > 0, Macro.ADD, Macro.NOOP)
+
+
+def add_or_update(write: Bools, env: NumberVectorEnv, observation: Floats, alike: float) -> Ints:
+    """UPDATE the nearest entry if it is as similar as `alike`, else ADD, where `write` says so."""
+    near = column(env, observation, "nearest.similarity") >= alike
+    near &= column(env, observation, "memory.fill") > 0
+    return np.where(write, np.where(near, Macro.UPDATE, Macro.ADD), Macro.NOOP)
+
+
+def similar_openers(alike: float) -> Chooser:
+    """Write every session's first message by `add_or_update`."""
+
+    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        return add_or_update(
+            column(env, observation, "message.opening") > 0, env, observation, alike
+        )
+
+    return choose
+
+
+HAND_NAMES = ("message.opening", "message.words", "message.asked", "message.asks")
+HAND_SIZE = len(HAND_NAMES) + 6
+
+
+@dataclass(frozen=True)
+class HandRule:
+    """A rule of four operations over opening, length, question mark and question similarity.
+
+    Write a message whose weighted sum exceeds a bar; UPDATE the nearest entry when it is similar,
+    or belongs to the same question, or (in a full bank) fairly similar, else ADD. A message that
+    is not worth writing but resembles an old entry has it deleted.
+    """
+
+    weights: Weights  # (HAND_SIZE,)
+
+    def __call__(self, env: NumberVectorEnv, observation: Floats) -> Ints:
+        """Choose an action for each environment; weights may have an axis of environments."""
+        names = {name: column(env, observation, name) for name in _HAND_COLUMNS}
+        number = len(HAND_NAMES)
+        w = self.weights
+        worth = sum(w[..., i] * names[name] for i, name in enumerate(HAND_NAMES))
+        worth = worth - w[..., number] - w[..., number + 1] * (names["questions_known"] > 0)
+        near = names["nearest.similarity"] + w[..., number + 2] * names["nearest.same_question"]
+        bar = w[..., number + 3] - w[..., number + 4] * names["memory.full"]
+        update = (near >= bar) & (names["memory.fill"] > 0)
+        forget = (near >= bar + w[..., number + 5]) & (names["memory.fill"] > 0)
+        written = np.where(update, Macro.UPDATE, Macro.ADD)
+        return np.where(worth > 0, written, np.where(forget, Macro.DELETE, Macro.NOOP))
+
+
+_HAND_COLUMNS = (
+    *HAND_NAMES,
+    "questions_known",
+    "nearest.similarity",
+    "nearest.same_question",
+    "memory.full",
+    "memory.fill",
+)
+
+
+class ExposureClassifier(NamedTuple):
+    """Tells from a message's features whether it gives something away: two layers, or one."""
+
+    layers: tuple[tuple[Weights, Weights], ...]  # (in, out), (out,)
+    columns: int
+    """The first columns of an observation are the message's."""
+
+    def logits(self, observation: Floats) -> Weights:
+        """Return the log odds of an exposure, shape (N,)."""
+        hidden = observation[..., : self.columns].astype(np.float64)
+        for number, (weights, bias) in enumerate(self.layers):
+            hidden = (np.maximum(hidden, 0.0) if number else hidden) @ weights + bias
+        return hidden[..., 0]
+
+    def writer(self, bar: float, alike: float) -> Chooser:
+        """Write what is an exposure with log odds of at least `bar`, by `add_or_update`."""
+
+        def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+            return add_or_update(self.logits(observation) >= bar, env, observation, alike)
+
+        return choose
+
+    def slots_writer(self, bar: float, alike: float) -> Chooser:
+        """Do as `writer` does, with the actions of `AMemGymSlots-v0`: give up the oldest entry."""
+
+        def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+            names = env.features.slot_names
+            entries = observation[:, 1:]
+            similarity = entries[:, :, names.index("similarity")]
+            near = entries[:, :, names.index("nearest")].argmax(axis=1)
+            old = entries[:, :, names.index("oldest")].argmax(axis=1)
+            rows = np.arange(len(near))
+            alike_there = similarity[rows, near] >= alike
+            alike_there &= entries[rows, near, names.index("present")] > 0
+            full = env.episodes.count >= env.settings.capacity
+            instead = np.where(full, 2 + old, 1)
+            write = np.where(alike_there, 2 + near, instead)
+            return np.where(self.logits(observation[:, 0]) >= bar, write, 0)
+
+        return choose
+
+
+def column(env: NumberVectorEnv, observation: Floats, name: str) -> npt.NDArray[np.float32]:
+    """Return a column of observations of `AMemGymMemory-v0` by its name, shape (N,)."""
+    return observation[:, _number(env.features, name)]
+
+
+def _number(features: FeatureSet, name: str) -> int:
+    return features.feature_names.index(name)

@@ -1,0 +1,1 @@
+"""The job `calibrate`: fits the simulated model to the paper's figures."""

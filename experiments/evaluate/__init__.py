@@ -1,0 +1,1 @@
+"""The job `evaluate`: agents played through scenarios."""

@@ -1,0 +1,74 @@
+"""Factories of agents from their settings."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import agents
+from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation.driver import AgentMaker
+from amemgym_env.policies.checkpoint import PolicyWriter
+from experiments.evaluate.settings import (
+    AgentSettings,
+    AWIAgent,
+    IndexAgent,
+    NativeAgent,
+    OwnAgent,
+    PolicyAgent,
+)
+
+
+def agent_maker(settings: AgentSettings) -> AgentMaker:
+    """Return what makes the agent that settings describe.
+
+    Raises:
+        ConfigError: an agent of one's own cannot be imported or is no agent.
+    """
+    if isinstance(settings, NativeAgent):
+        return agents.Native
+    if isinstance(settings, AWIAgent):
+        return lambda models: agents.AWI(models, settings.freq, settings.ns)
+    if isinstance(settings, IndexAgent):
+        kind = {"rag": agents.RAG, "awe": agents.AWE}[settings.name]
+        return lambda models: kind(models, settings.freq, settings.ns, settings.top_k)
+    if isinstance(settings, PolicyAgent):
+        return _policy_agent(settings)
+    return _own_agent(settings)
+
+
+def _policy_agent(settings: PolicyAgent) -> AgentMaker:
+    from experiments.train.checkpoints import load
+
+    policy = load(settings.checkpoint, settings.trust)
+    PolicyWriter(policy)  # one that observes hidden things is refused before anything is played
+    return lambda models: agents.PolicyAgent(models, policy, settings.ns, settings.top_k)
+
+
+def _own_agent(settings: OwnAgent) -> AgentMaker:
+    module, _, name = settings.path.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"agent: expected package.module:Class, found {settings.path!r}: {error}"
+        ) from error
+    missing = [
+        method
+        for method in (
+            "reset",
+            "reply",
+            "write",
+            "answer",
+            "probe",
+            "state_dict",
+            "load_state_dict",
+        )
+        if not callable(getattr(found, method, None))
+    ]
+    if missing:
+        raise ConfigError(f"agent {settings.path!r}: expected the methods {missing}, found none")
+    maker: AgentMaker = found
+    return maker

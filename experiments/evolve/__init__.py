@@ -1,0 +1,1 @@
+"""The job `evolve`: agents that rewrite their own memory prompt."""

@@ -1,0 +1,300 @@
+"""An agent that improves its own memory policy: policies, proposals, and the loop in an episode.
+
+Paper: AMemGym, Section 5. After a period's exam a model sees feedback and rewrites the policy; the
+rest of the episode is played with the new one. Every step is an event of the scenario's journal,
+so a run that is continued goes on from the evolved policy, and the lineage is read from there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from typing import Any, Literal, NamedTuple, Protocol
+
+from amemgym_env.agent import Agent
+from amemgym_env.evaluation.driver import AgentMaker, made_agent
+from amemgym_env.evaluation.evolution_feedback import Evidence, Switch, feedback, gather, recall
+from amemgym_env.models.client import Models
+from amemgym_env.models.journal import Event
+from amemgym_env.prompts.base import Templates
+from amemgym_env.prompts.evolution import WRITES, PromptEvolution, TypesEvolution, repaired
+from amemgym_env.prompts.memory import INFORMATION_TYPES
+from amemgym_env.scenarios.model import Scenario
+from amemgym_env.scenarios.script import Script
+from amemgym_env.seeding import permutation
+
+Target = Literal["types", "prompt"]
+"""What evolves: the list of information types, or the whole prompt that writes memory."""
+
+WRITERS = {"awe": "fact_extraction", "awi": "dictionary_update"}
+"""The prompt with which an agent writes memory; only these agents can evolve."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How an agent writes memory."""
+
+    information_types: tuple[str, ...] = INFORMATION_TYPES
+    prompt: str | None = None
+    """Text of the agent's writing prompt; None: the one that it has anyway."""
+
+    def apply(self, agent: Agent, kind: str) -> None:
+        """Let an agent write by this policy from now on."""
+        evolving: Any = agent
+        evolving.information_types = self.information_types
+        if self.prompt is not None:
+            texts = evolving.models.templates.texts
+            evolving.models.templates = Templates({**texts, kind: self.prompt})
+
+    def lines(self) -> list[str]:
+        """Return the policy as lines, for diffs."""
+        whole = () if self.prompt is None else self.prompt.split("\n")
+        return [*(f"- {kind}" for kind in self.information_types), *whole]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the policy as a JSON object."""
+        return {"information_types": list(self.information_types), "prompt": self.prompt}
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> Policy:
+        """Return the policy that `to_json` described."""
+        return cls(tuple(state["information_types"]), state["prompt"])
+
+
+def difference(before: Policy, after: Policy) -> list[str]:
+    """Return the lines that a step took away (-) and added (+)."""
+    lines = unified_diff(before.lines(), after.lines(), lineterm="", n=0)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+class Proposal(NamedTuple):
+    """What one call for a better policy led to."""
+
+    policy: Policy | None
+    """None: nothing to use came back."""
+    status: str
+    """`new`, `repaired`, `no change`, or why the reply cannot be read (`unreadable`, `empty`)."""
+
+
+def propose(
+    models: Models, policy: Policy, kind: str, target: Target, told: str, number: int, count: int
+) -> Proposal:
+    """Return one proposal for a better policy; `kind` is the agent's writing prompt."""
+    if target == "types":
+        types = models.ask(TypesEvolution(policy.information_types, told, number, count))
+        if types.value is None:
+            return Proposal(None, types.cause or "unreadable")
+        proposed, status = replace(policy, information_types=types.value), "new"
+    else:
+        prompt = WRITES[kind]
+        present = policy.prompt or models.templates.texts.get(kind, prompt.template)
+        asked = PromptEvolution(present, prompt.placeholders, told, number, count)
+        text = models.ask(asked)
+        if text.value is None:
+            return Proposal(None, text.cause or "unreadable")
+        whole, added = repaired(prompt, text.value)
+        proposed, status = replace(policy, prompt=whole), "repaired" if added else "new"
+        if whole.strip() == present.strip():
+            return Proposal(None, "no change")
+    if proposed == policy:
+        return Proposal(None, "no change")
+    return Proposal(proposed, status)
+
+
+Score = Callable[[Policy], float]
+"""What a policy is worth on scenarios that are held out from evolution."""
+
+
+def step(
+    models: Models,
+    policy: Policy,
+    kind: str,
+    target: Target,
+    told: str,
+    proposals: int = 1,
+    score: Score | None = None,
+) -> dict[str, Any]:
+    """Return the record of one step: proposals, their scores, and the policy that came out of it.
+
+    With `score` the best proposal is accepted if it does not do worse than the present policy;
+    without it the first that can be read is.
+    """
+    made = [
+        propose(models, policy, kind, target, told, number, proposals)
+        for number in range(1, proposals + 1)
+    ]
+    scores = [None if score is None or item.policy is None else score(item.policy) for item in made]
+    usable = [place for place, item in enumerate(made) if item.policy is not None]
+    after, status, present = policy, made[0].status, None
+    if usable:
+        worth = [float("-inf") if value is None else value for value in scores]
+        best = max(usable, key=lambda place: (worth[place], -place))
+        present = None if score is None else score(policy)
+        accepted = present is None or worth[best] >= present
+        status = "accepted" if accepted else "rejected"
+        chosen = made[best].policy
+        after = chosen if accepted and chosen is not None else policy
+    return {
+        "status": status,
+        "score": present,
+        "proposals": [
+            {
+                "status": item.status,
+                "policy": None if item.policy is None else item.policy.to_json(),
+                "score": value,
+            }
+            for item, value in zip(made, scores, strict=True)
+        ],
+        "feedback": told,
+        "before": policy.to_json(),
+        "after": after.to_json(),
+        "difference": difference(policy, after),
+    }
+
+
+class Improver(Protocol):
+    """Decides after a period's exam by which policy the episode goes on."""
+
+    def __call__(
+        self, script: Script, agent: Any, policy: Policy, seen: Evidence
+    ) -> dict[str, Any]:
+        """Return the record of the step; its `after` is the new policy."""
+        ...
+
+
+@dataclass(frozen=True)
+class FromFeedback:
+    """Evolution proper: a model proposes from feedback."""
+
+    switches: frozenset[Switch]
+    kind: str
+    target: Target = "types"
+    proposals: int = 1
+    score: Score | None = None
+    half: bool = False
+    """Whether the feedback is about every second question only, from the first."""
+    instead: Callable[[str, int], Evidence] | None = None
+    """(scenario, period) -> the evidence that is shown in place of the agent's own."""
+
+    def __call__(
+        self, script: Script, agent: Any, policy: Policy, seen: Evidence
+    ) -> dict[str, Any]:
+        """Return the record of the step."""
+        if self.instead is not None:
+            seen = self.instead(script.scenario.id, seen.period)
+        if self.half:
+            seen = seen.only(range(0, len(seen.asked), 2))
+        told = feedback([seen], self.switches)
+        models: Models = agent.models
+        return step(models, policy, self.kind, self.target, told, self.proposals, self.score)
+
+
+@dataclass(frozen=True)
+class RandomTypes:
+    """A control: as many special types as an evolution had, drawn from matters of other people."""
+
+    lengths: Mapping[tuple[str, int], int]
+    """(scenario, period) -> number of types after the evolution's step."""
+    matters: Sequence[str]
+
+    def __call__(
+        self, script: Script, agent: Any, policy: Policy, seen: Evidence
+    ) -> dict[str, Any]:
+        """Return the record of a step that saw nothing."""
+        name = script.scenario.id
+        count = self.lengths.get((name, seen.period), len(policy.information_types))
+        after = Policy(drawn_types(script, self.matters, count))
+        return {
+            "status": "drawn",
+            "before": policy.to_json(),
+            "after": after.to_json(),
+            "difference": difference(policy, after),
+        }
+
+
+def drawn_types(script: Script, matters: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return the general types and matters drawn for a script, `count` in all."""
+    own = {variable.replace("_", " ") for variable in script.scenario.variables}
+    order = permutation(len(matters), "random types", script.scenario.id, script.seed)
+    others = [matters[place] for place in order if matters[place] not in own]
+    return (*INFORMATION_TYPES, *others)[:count]
+
+
+class Evolver:
+    """Watches episodes as they are played, and changes the policy of the agent that plays.
+
+    Give `make` and `event` to `evaluate`. Each scenario is played by one thread from its first to
+    its last event, which is how an event finds its agent.
+    """
+
+    def __init__(
+        self,
+        make_agent: AgentMaker,
+        kind: str,
+        scripts: Mapping[str, Script],
+        start: Callable[[Script], Policy] = lambda script: Policy(),
+        improve: Improver | None = None,
+    ) -> None:
+        self.make_agent = make_agent
+        self.kind = kind
+        self.scripts = scripts
+        self.start = start
+        self.improve = improve
+        self._playing = threading.local()
+
+    def make(self, models: Models) -> Agent:
+        """Return a new agent, and remember it as this thread's."""
+        agent = made_agent(self.make_agent, models)
+        self._playing.agent = agent
+        return agent
+
+    def event(self, scenario: Scenario, event: Event) -> None:
+        """Begin with the first policy, and take a step after every exam but the last."""
+        if event["event"] not in ("start", "exam"):
+            return
+        agent, script = self._playing.agent, self.scripts[scenario.id]
+        if event["event"] == "start":
+            self._playing.policy = self.start(script)
+        else:
+            self._exam(script, agent, event)
+        self._playing.policy.apply(agent, self.kind)
+
+    def _exam(self, script: Script, agent: Any, event: Event) -> None:
+        period, policy = int(event["period"]), self._playing.policy
+        texts = {entry.id: entry.text for entry in agent.view.entries()}
+        stated, told = recall(script, period, texts.values())
+        seen = gather(script, period, event["answers"], event["retrieved"], texts)
+        record: dict[str, Any] = {"status": "fixed", "after": policy.to_json()}
+        if self.improve is not None and period < len(script.periods) - 1:
+            record = self.improve(script, agent, policy, seen)
+        self._playing.policy = Policy.from_json(record["after"])
+        agent.models.recorder(
+            {
+                "event": "evolution",
+                "period": period,
+                "recall": [stated, told],
+                "entries": texts,
+                **record,
+            }
+        )
+
+
+def lineage(events: Sequence[Event]) -> list[Event]:
+    """Return the steps that a journal holds of the latest time its scenario was played."""
+    starts = [place for place, event in enumerate(events) if event["event"] == "start"]
+    latest = events[starts[-1] if starts else 0 :]
+    return [event for event in latest if event["event"] == "evolution"]
+
+
+def evidence(script: Script, events: Sequence[Event]) -> dict[int, Evidence]:
+    """Return what a journal says that was seen in each period."""
+    texts = {event["period"]: event["entries"] for event in lineage(events)}
+    return {
+        event["period"]: gather(
+            script, event["period"], event["answers"], event["retrieved"], texts[event["period"]]
+        )
+        for event in events
+        if event["event"] == "exam" and event["period"] in texts
+    }

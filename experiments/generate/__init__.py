@@ -1,0 +1,1 @@
+"""The job `generate`: scenario sets."""

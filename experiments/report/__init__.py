@@ -1,0 +1,1 @@
+"""The command `report`: pages, comparisons and audits of runs."""

@@ -1,0 +1,172 @@
+"""What the page shows of a run beside its results.json: by period, by position, and what it cost.
+
+Numbers that stand in results.json are taken from there and never computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from amemgym_env.envs.rewards import Floats
+from amemgym_env.evaluation.diagnosis import FAILURES
+from amemgym_env.evaluation.metrics import bootstrap, memory_score, uniform_guess
+from experiments.app import pareto
+from experiments.report.page.runs import Run
+
+Interval = tuple[float, float]
+NO_INTERVAL: Interval = (float("nan"), float("nan"))
+
+
+class Series(NamedTuple):
+    """One number a period, NaN where there is none."""
+
+    values: tuple[float, ...]
+    intervals: tuple[Interval, ...]
+
+
+class Cost(NamedTuple):
+    """What an agent's own calls cost, for one scenario, as a sweep's table has it."""
+
+    calls: float
+    tokens: float
+    usd: float | None
+    seconds: float
+    counted: bool
+    """Whether a provider counted the tokens; else their number is estimated from the text."""
+    paid: bool
+    """Whether dollars are what was paid; else the tokens at a list price."""
+
+
+class Positions(NamedTuple):
+    """Shares of answered cells by position as shown, from the first."""
+
+    chosen: tuple[float, ...]
+    right: tuple[float, ...]
+    no_answer: float
+
+
+class Measures(NamedTuple):
+    """All of them for one run."""
+
+    accuracy: Series
+    memory: Series
+    failures: Mapping[str, tuple[float, ...]]
+    """By kind, a share of the period's cells; they sum to 1 - accuracy."""
+    cost: Cost
+    positions: Positions | None
+    """None without journals or scenarios."""
+
+
+def measure(run: Run) -> Measures:
+    """Return what the page shows of a run; call it when its journals have been read."""
+    cells = [_array(run.document.accuracy[name]) for name in run.document.scenarios]
+    upper = [_array(run.document.upper_bound_accuracy[name]) for name in run.document.scenarios]
+    asked = any(not np.isnan(array).all() for array in upper)
+    masks = [
+        ~np.isnan(one) & (~np.isnan(best) if asked else True)
+        for one, best in zip(cells, upper, strict=True)
+    ]
+    failures: dict[str, tuple[float, ...]] = {}
+    for kind in FAILURES:
+        flags = [
+            np.array([[float(cell == kind) for cell in row] for row in run.document.failure[name]])
+            for name in run.document.scenarios
+        ]
+        failures[kind] = _means(_by_period(flags, masks))
+    return Measures(
+        accuracy=_series(_by_period(cells, masks)),
+        memory=_memory(run, cells, upper),
+        failures=failures,
+        cost=_cost(run),
+        positions=_positions(run),
+    )
+
+
+def _array(rows: Sequence[Sequence[float | None]]) -> Floats:
+    return np.array([[np.nan if cell is None else cell for cell in row] for row in rows], float)
+
+
+def _by_period(arrays: Sequence[Floats], masks: Sequence[Any]) -> Floats:
+    """Return (users, periods, 2) sums and counts over the cells that count."""
+    longest = max((len(array) for array in arrays), default=0)
+    found = np.zeros((len(arrays), longest, 2))
+    for user, (array, mask) in enumerate(zip(arrays, masks, strict=True)):
+        found[user, : len(array), 0] = np.where(mask, array, 0.0).sum(axis=1)
+        found[user, : len(array), 1] = mask.sum(axis=1)
+    return found
+
+
+def _ratio(sums: Floats) -> float:
+    total, count = sums.sum(axis=0)
+    return float(total / count) if count else float("nan")
+
+
+def _means(sums: Floats) -> tuple[float, ...]:
+    return tuple(_ratio(sums[:, period]) for period in range(sums.shape[1]))
+
+
+def _series(sums: Floats) -> Series:
+    intervals = tuple(
+        bootstrap(lambda users, rows=sums[:, period]: _ratio(rows[users]), len(sums))  # type: ignore[misc]
+        for period in range(sums.shape[1])
+    )
+    return Series(_means(sums), intervals)
+
+
+def _memory(run: Run, cells: Sequence[Floats], upper: Sequence[Floats]) -> Series:
+    """Return the memory score by period; without scenarios its intervals are unknown."""
+    names = run.document.scenarios
+    values = tuple(
+        float("nan") if score is None else score for score in run.document.memory_score_by_period
+    )
+    if any(name not in run.results for name in names):
+        return Series(values, (NO_INTERVAL,) * len(values))
+    guesses = [uniform_guess(run.results[name].script.scenario) for name in names]
+    ratios = memory_score(cells, guesses, upper).ratios
+    intervals = []
+    for period in range(len(values)):
+        column = ratios[:, period]
+        found = ~np.isnan(column)
+        sums = np.stack([np.where(found, column, 0.0), found], axis=1)
+        intervals.append(
+            bootstrap(lambda users, rows=sums: _ratio(rows[users]), len(sums))  # type: ignore[misc]
+        )
+    return Series(values, tuple(intervals))
+
+
+def _cost(run: Run) -> Cost:
+    spent = pareto.cost(run.document.model_dump(include={"scenarios", "usage", "simulated"}))
+    parts = [part for role, part in run.document.usage.items() if role in pareto.PAID]
+    count = max(1, len(run.document.scenarios))
+    return Cost(
+        calls=sum(part.get("calls", 0) for part in parts) / count,
+        tokens=spent.tokens,
+        usd=spent.usd,
+        seconds=sum(part.get("seconds", 0.0) for part in parts) / count,
+        counted=not any(part.get("estimated") for part in parts),
+        paid=not spent.estimated,
+    )
+
+
+def _positions(run: Run) -> Positions | None:
+    results = [run.results[name] for name in run.document.scenarios if name in run.results]
+    if not results:
+        return None
+    width = max(len(order) for result in results for order in result.script.option_orders)
+    chosen, right = np.zeros(width), np.zeros(width)
+    silent = asked = 0
+    for result in results:
+        rights = np.array(result.script.right_shown)
+        scored = ~np.isnan(result.accuracy)
+        picks = result.chosen[scored]
+        chosen += np.bincount(picks[picks >= 0], minlength=width)
+        right += np.bincount(rights[scored], minlength=width)
+        silent += int((picks < 0).sum())
+        asked += int(scored.sum())
+    total = max(1, asked)
+    return Positions(
+        tuple((chosen / total).tolist()), tuple((right / total).tolist()), silent / total
+    )

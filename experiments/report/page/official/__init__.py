@@ -1,0 +1,1 @@
+"""Results in the official benchmark's own format."""

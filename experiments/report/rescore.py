@@ -1,0 +1,69 @@
+"""Scores a run again from its journals, without any call.
+
+For a run whose scoring has changed since, or that was stopped: what its journals hold is scored by
+the present code, and results.json is written anew.
+
+    python -m experiments.rescore runs/evaluate-0001
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from amemgym_env.errors import AMemGymError, InputError, RunError
+from amemgym_env.evaluation.run import evaluate
+from experiments.app import hydra_app as job
+from experiments.app.factories import backends
+from experiments.app.run_folder import RunFolder
+from experiments.app.settings import checked
+from experiments.app.terminal import print_comparison
+from experiments.evaluate.agents import agent_maker
+from experiments.evaluate.run import game_of, roles
+from experiments.evaluate.settings import EvaluateSettings
+
+
+def rescore(run: str | Path) -> dict[str, Any]:
+    """Return a run's results from its journals, and write them.
+
+    Raises:
+        RunError: there is no run.
+    """
+    file = Path(run) / "config.yaml"
+    try:
+        identity = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RunError(f"{run}: expected the folder of a run, found none ({error})") from error
+    known = EvaluateSettings.model_fields
+    given = {name: value for name, value in identity.items() if name in known}
+    settings = checked(EvaluateSettings, {**job.compose("evaluate"), **given, "out": str(run)})
+    folder = RunFolder(Path(run))
+    results = evaluate(
+        agent_maker(settings.agent),
+        settings.scenarios,
+        game=game_of(settings),
+        backends=backends(settings.backend, roles(settings), offline=True),
+        limit=settings.limit,
+        journal=lambda scenario: nullcontext(folder.journal(scenario)),
+        settings=identity,
+        recorded=settings.traces,
+        score_only=True,
+    )
+    document = results.to_json()
+    folder.save_results(document)
+    return document
+
+
+def main() -> None:
+    """Score a run again and print its table."""
+    parser = argparse.ArgumentParser(description="Score a run again from its journals.")
+    parser.add_argument("run", help="folder of a run")
+    try:
+        print_comparison([rescore(parser.parse_args().run)])
+    except InputError as error:
+        job.fail(error)
+    except AMemGymError as error:
+        raise SystemExit(f"error: {error}") from None

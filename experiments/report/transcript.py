@@ -1,0 +1,132 @@
+"""A scenario of a run as text for people: from the first turn to the last exam, with each cost.
+
+Reads a journal alone. Each turn, exam and probe is followed by the calls that it took.
+
+    python -m experiments.transcript RUN            # the first scenario
+    python -m experiments.transcript RUN SCENARIO
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from amemgym_env.errors import InputError, RunError, near
+from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.usage import Usage
+from experiments.app.hydra_app import fail
+from experiments.app.run_folder import inside
+
+_SHORT = 160
+
+
+def transcript(events: Sequence[Mapping[str, Any]]) -> str:
+    """Return the last time that a scenario was played, with the calls of all times.
+
+    Calls that a resumed run did not repeat stand where they were made, before the last start.
+    """
+    starts = [index for index, event in enumerate(events) if event["event"] == "start"]
+    first = starts[-1] if starts else 0
+    earlier = [event for event in events[:first] if event["event"] == "call" and event.get("key")]
+    lines: list[str] = []
+    if earlier:
+        lines.append(f"== {len(earlier)} calls were made before the run was resumed ==")
+        lines += list(_calls(earlier))
+    waiting: list[Mapping[str, Any]] = []
+    total = Usage()
+    for event in events[first:]:
+        if event["event"] == "call":
+            waiting.append(event)
+            continue
+        lines += list(_event(event))
+        lines += list(_calls(waiting))
+        waiting = []
+    for event in [*earlier, *events[first:]]:
+        if event["event"] == "call":
+            total += Usage(**(event.get("usage") or {}))
+    lines += list(_calls(waiting))
+    lines.append(f"== in all: {_cost(total)} ==")
+    return "\n".join(lines)
+
+
+def _event(event: Mapping[str, Any]) -> Iterator[str]:
+    kind = event["event"]
+    if kind == "start":
+        yield f"== scenario {event['scenario']} =="
+    elif kind == "reference":
+        yield "== upper bound: every question with the true values =="
+    elif kind == "turn":
+        place = f"period {event['period']}, session {event['session']}, round {event['round']}"
+        yield f"-- {place}, {event['time']} --"
+        yield f"user: {event['message']}"
+        yield f"assistant: {event['reply']}"
+        if event["retrieved"]:
+            yield f"  retrieved: {', '.join(event['retrieved'])}"
+        for operation, entry_id, text, status in event.get("operations", ()):
+            named = operation if entry_id is None else f"{operation} {entry_id}"
+            yield f"  memory: {named}{'' if text is None else f' {text!r}'}: {status}"
+    elif kind == "exam":
+        shown = [
+            f"{choice + 1}" if choice >= 0 else str(cause or "not asked")
+            for choice, cause in zip(event["answers"], event["causes"], strict=True)
+        ]
+        yield f"== exam after period {event['period']}: chosen {', '.join(shown)} =="
+    elif kind == "probe":
+        yield f"== probe after period {event['period']} =="
+    elif kind == "end":
+        yield f"== end{': ' + event['error'] if event.get('error') else ''} =="
+
+
+def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for call in calls:
+        said = call.get("error") or call.get("text") or ""
+        flat = " ".join(said.split())
+        shown = flat if len(flat) <= _SHORT else f"{flat[:_SHORT]}..."
+        mark = f" [{call['cause']}]" if call.get("cause") else ""
+        failed = " [failed]" if "error" in call else ""
+        cost = _cost(Usage(**(call.get("usage") or {})))
+        yield f"  call {call['kind']} ({call['role']}), {cost}{mark}{failed}: {shown}"
+
+
+def _cost(usage: Usage) -> str:
+    dollars = "price unknown" if usage.usd is None else f"${usage.usd:.6f}"
+    about = "about " if usage.estimated else ""
+    return (
+        f"{usage.calls} calls, {about}{usage.prompt_tokens} + {usage.completion_tokens} tokens, "
+        f"{dollars}, {usage.seconds:.2f} s"
+    )
+
+
+def of_run(run: Path, scenario: str | None = None) -> str:
+    """Return the transcript of a scenario of a run, by its id; None: the first.
+
+    Raises:
+        RunError: there is no run, or no such scenario in it.
+    """
+    known: dict[str, Path] = {}
+    for path in sorted((run / "journals").glob("*.jsonl")):
+        events = FileJournal(inside(run, path)).read()
+        known.update({event["scenario"]: path for event in events if event["event"] == "start"})
+    if not known:
+        raise RunError(f"{run}: expected the folder of a run, found no scenario that was played")
+    chosen = next(iter(known)) if scenario is None else scenario
+    if chosen not in known:
+        raise RunError(
+            f"{run}: expected one of its {len(known)} scenarios, found {chosen!r}"
+            f"{near(chosen, known)}"
+        )
+    return transcript(FileJournal(known[chosen]).read())
+
+
+def main() -> None:
+    """Print a scenario of a run."""
+    parser = argparse.ArgumentParser(description="Print a scenario of a run with its costs.")
+    parser.add_argument("run", type=Path, help="folder of a run")
+    parser.add_argument("scenario", nargs="?", help="its id; default: the first")
+    given = parser.parse_args()
+    try:
+        print(of_run(given.run, given.scenario))
+    except InputError as error:
+        fail(error)

@@ -1,0 +1,1 @@
+"""The job `search`: memory settings and operation rules."""

@@ -1,0 +1,1 @@
+"""The job `sensitivity`: effect of prompt wordings and users."""

@@ -1,0 +1,1 @@
+"""The job `train`: memory policies with stable-baselines3."""

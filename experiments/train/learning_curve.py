@@ -1,0 +1,43 @@
+"""What a training has come to, look by look at the validation set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from experiments.baselines.benchmark import Interval
+
+
+@dataclass
+class Curve:
+    """What a training has come to: points of validation, and the best of them."""
+
+    steps: list[int] = field(default_factory=list)
+    scores: list[Interval] = field(default_factory=list)
+    before: int = 0
+    """Rounds played for the warm start; they count in `steps`."""
+    seconds: float = 0.0
+    """Processor time of training without looks at the validation set."""
+
+    @property
+    def best(self) -> float:
+        """Best mean so far."""
+        return max((score.mean for score in self.scores), default=-1.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the curve as JSON."""
+        scores = [list(score) for score in self.scores]
+        return {
+            "steps": self.steps,
+            "scores": scores,
+            "before": self.before,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Curve:
+        """Read a curve."""
+        scores = [Interval(*score) for score in document["scores"]]
+        before, seconds = int(document["before"]), float(document["seconds"])
+        return cls(list(document["steps"]), scores, before, seconds)
