@@ -1,71 +1,113 @@
-"""The layers of the design, as data: a module imports what is below it, or beside it."""
+"""The rooms of the house: which may import which, as one table.
+
+    python tests/test_architecture.py        prints the rooms with their lines, and every arrow
+
+A room is a folder, or a file beside the folders. A sub-room has a row of its own where its
+neighbours may not all import it. A new file needs no edit here; a new arrow between rooms does.
+"""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PACKAGES = ("amemgym_env", "agents", "experiments")
 
-LAYERS: tuple[frozenset[str], ...] = tuple(
-    frozenset(row.split())
-    for row in (
-        "errors version clock randomness draws balance difficulty",
-        "scenario turn prompt embedding topics neutral wording rules scenario_files "
-        "form_weights distractors",
-        "memory script scoring statistics features reader operations replies",
-        "episode prompts memory_prompts judge_prompts evolution_prompts stores tables expectation "
-        "schedule info generation_steps generation_questions generation_course generation_texts "
-        "generation_prompts rating_prompts",
-        "accounts calls redaction provider_errors model_replies model_parameters "
-        "budget call_cache loop_thread estimate "
-        "backend litellm_library litellm_sender litellm_senders litellm_backend litellm_embedding "
-        "wordllama_embedding "
-        "simulated recognition weaknesses "
-        "transcript actions pool "
-        "chroma_store floors journal attention simulated_policy feedback",
-        "env env_settings observations user spaces generation number_env number_settings "
-        "array_episodes array_observations number_vector_env vector_env memory_operations sb3_env",
-        "play traces credit turn_audit answer_bias evaluation networks policies reference "
-        "scenario_result results",
-        "testing",
-    )
-)
-"""Modules of `amemgym_env` by layer; a package counts as one module."""
-
-AGENTS_MAY = {
-    *(
-        "turn",
-        "prompt",
-        "prompts",
-        "memory_prompts",
-        "replies",
-        "memory",
-        "embedding",
-        "stores",
-        "features",
-    ),
-    *("policies", "backend", "errors"),
+GROUND = "errors seeding text version"
+PACKAGE = f"{GROUND} agent prompts memory scenarios models generation simulated policies episode"
+ROOMS: dict[str, str] = {
+    "errors": "",
+    "version": "",
+    "text": "",
+    "seeding": "errors",
+    "agent": "errors",
+    "prompts": "agent errors text",
+    "memory": "agent errors text",
+    "scenarios": "agent errors seeding",
+    "models": "agent errors memory prompts seeding text version",
+    "models.litellm": "errors memory models prompts seeding text",
+    "generation": "errors scenarios generation.offline",
+    "generation.offline": "errors scenarios seeding",
+    "generation.audit": "agent errors memory models prompts scenarios seeding generation.offline "
+    "generation.pipeline",
+    "generation.pipeline": "agent errors models prompts scenarios seeding generation "
+    "generation.offline",
+    "simulated": "agent errors memory models prompts scenarios seeding",
+    "policies": "agent errors memory",
+    "external": "agent errors memory models",
+    "episode": "agent errors memory scenarios",
+    "envs": "agent episode errors generation memory policies scenarios seeding",
+    "envs.text": "agent envs episode errors generation memory scenarios seeding text",
+    "envs.memory": "agent envs envs.text episode errors generation memory policies scenarios "
+    "seeding",
+    "evaluation": f"{PACKAGE} generation.audit envs envs.text",
+    "testing": f"{PACKAGE} envs envs.text envs.memory evaluation",
+    "integrations": f"{PACKAGE} envs envs.text envs.memory evaluation testing",
+    "agents": "agent errors prompts memory policies models",
 }
+"""Room of `amemgym_env`, or `agents` -> the rooms that it may import. An agent cannot reach the
+answer key: neither scenarios nor episode, simulated or envs are in its row."""
+
+APP = "app baselines"
+JOBS: dict[str, str] = {
+    "app": "",
+    "baselines": "app",
+    "train": APP,
+    "evaluate": f"{APP} train",
+    "generate": f"{APP} train evaluate",
+    "search": f"{APP} train evaluate",
+    "evolve": f"{APP} train evaluate",
+    "report": f"{APP} train evaluate generate search evolve report.page",
+    "report.page": f"{APP} train evaluate report report.page.official",
+    "report.page.official": f"{APP} report.page",
+    "calibrate": f"{APP} train evaluate generate search evolve report",
+    "benchmark": f"{APP} train evaluate generate search evolve report",
+    "sensitivity": f"{APP} train evaluate generate search evolve report",
+    "reuse_bias": f"{APP} train evaluate generate search evolve report",
+    "standings": f"{APP} train evaluate generate search evolve report",
+    "play": "app",
+}
+"""Room of `experiments` -> the rooms of `experiments` that it may import beside the package's."""
 
 HEAVY = ("litellm", "chromadb", "stable_baselines3", "sb3_contrib", "torch", "hydra", "omegaconf")
 LAZY = ("litellm", "chromadb", "stable_baselines3", "sb3_contrib", "torch", "wordllama")
 """Imported inside functions alone: users may not have them, or do not want to wait for them."""
 
 
-def python_files(folder: str) -> list[Path]:
-    return sorted((ROOT / folder).rglob("*.py"))
+@cache
+def python_files(folder: str) -> tuple[Path, ...]:
+    return tuple(sorted((ROOT / folder).rglob("*.py")))
 
 
-def name_of(path: Path) -> str:
-    """Return the name of a module (or package) below `amemgym_env`; empty for the root."""
-    first = path.relative_to(ROOT / "amemgym_env").parts[0]
-    return first.removesuffix(".py").replace("__init__", "")
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the three packages by its dotted name."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for package in PACKAGES
+        for path in python_files(package)
+    }
+
+
+def room_of(module: str) -> tuple[str, str]:
+    """Return the package's name and the deepest room in the tables that holds a module."""
+    package, _, rest = module.partition(".")
+    if package == "agents":
+        return "amemgym_env", "agents"
+    table: Mapping[str, str] = ROOMS if package == "amemgym_env" else JOBS
+    parts = rest.split(".")
+    for length in range(len(parts), 0, -1):
+        if ".".join(parts[:length]) in table:
+            return package, ".".join(parts[:length])
+    return package, parts[0]
 
 
 def imports(path: Path, top_level: bool = False) -> Iterator[str]:
@@ -86,65 +128,102 @@ def imports(path: Path, top_level: bool = False) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: a relative import"
-            for alias in node.names:
-                yield f"{node.module}.{alias.name}"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def own_imports(path: Path) -> set[str]:
-    """Return the modules of `amemgym_env` that a file imports."""
-    parts = [name.split(".") for name in imports(path)]
-    return {part[1] for part in parts if part[0] == "amemgym_env" and len(part) > 1}
+@cache
+def arrows() -> tuple[tuple[str, str], ...]:
+    """Return every import between two modules of the project."""
+    known = modules()
+    found = []
+    for module, path in known.items():
+        for name in imports(path):
+            target = name if name in known else name.rpartition(".")[0]
+            if target in known and target != module and "." in target + "." * (target == "agents"):
+                found.append((module, target))
+    return tuple(dict.fromkeys(found))
 
 
-def layer(module: str) -> int:
-    for number, names in enumerate(LAYERS):
-        if module in names:
-            return number
-    raise AssertionError(f"module {module!r} has no layer; give it one in LAYERS")
+def is_front(module: str) -> bool:
+    """Return whether a file only forwards: a package's front, a command, a moved command."""
+    path = modules()[module]
+    if path.name in ("__init__.py", "__main__.py"):
+        return True
+    body = ast.parse(path.read_text("utf-8")).body
+    return not any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign | ast.AnnAssign)
+        for node in body
+    )
 
 
-@pytest.mark.parametrize("path", python_files("amemgym_env"), ids=lambda path: path.stem)
-def test_a_module_imports_nothing_above_its_layer(path: Path) -> None:
-    module = name_of(path)
-    if not module:
-        return  # the package's own file names public things of every layer
-    above = {name for name in own_imports(path) - {module} if layer(name) > layer(module)}
-    assert not above, f"{module} (layer {layer(module)}) imports {sorted(above)}"
+def forbidden() -> list[str]:
+    found = []
+    for module, target in arrows():
+        (package, room), (other, wanted) = room_of(module), room_of(target)
+        if module in PACKAGES or is_front(module) or (package, room) == (other, wanted):
+            continue
+        if package == "amemgym_env":
+            allowed = other == "amemgym_env" and wanted in ROOMS.get(room, "").split()
+        else:
+            allowed = other == "amemgym_env" or wanted in JOBS.get(room, "").split()
+        if not allowed:
+            found.append(f"{module} ({room}) -> {target} ({wanted})")
+    return found
 
 
-def test_modules_of_one_layer_do_not_import_each_other_in_circles() -> None:
-    graph: dict[str, set[str]] = {}
-    for path in python_files("amemgym_env"):
-        module = name_of(path)
-        if module:
-            graph.setdefault(module, set()).update(own_imports(path) - {module})
+def circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return the nodes of one circle of a graph, or nothing."""
     done: set[str] = set()
 
-    def visit(module: str, way: tuple[str, ...]) -> None:
-        assert module not in way, f"a circle of imports: {' -> '.join((*way, module))}"
-        if module not in done:
-            for name in sorted(graph.get(module, ())):
-                visit(name, (*way, module))
-            done.add(module)
+    def visit(node: str, way: list[str]) -> list[str]:
+        if node in way:
+            return [*way[way.index(node) :], node]
+        if node not in done:
+            for following in sorted(graph.get(node, ())):
+                found = visit(following, [*way, node])
+                if found:
+                    return found
+            done.add(node)
+        return []
 
-    for module in sorted(graph):
-        visit(module, ())
-    assert done >= set(graph)
+    for node in sorted(graph):
+        found = visit(node, [])
+        if found:
+            return found
+    return []
 
 
-@pytest.mark.parametrize("path", python_files("agents"), ids=lambda path: path.stem)
-def test_an_agent_cannot_reach_the_answer_key(path: Path) -> None:
-    assert own_imports(path) <= AGENTS_MAY
-    roots = {name.split(".")[0] for name in imports(path)}
-    assert "experiments" not in roots
+def graph_of(rooms: bool) -> dict[str, set[str]]:
+    graph: dict[str, set[str]] = {}
+    for module, target in arrows():
+        if is_front(module) or module in PACKAGES:
+            continue
+        a, b = (("/".join(room_of(module)), "/".join(room_of(target))) if rooms
+                else (module, target))  # fmt: skip
+        if a != b:
+            graph.setdefault(a, set()).add(b)
+    return graph
 
 
-@pytest.mark.parametrize("folder", ["amemgym_env", "agents"])
-def test_nothing_imports_experiments_and_the_package_does_not_import_agents(folder: str) -> None:
-    for path in python_files(folder):
-        roots = {name.split(".")[0] for name in imports(path)}
-        assert "experiments" not in roots, path
-        assert folder == "agents" or "agents" not in roots, path
+def test_every_file_lies_in_a_room_of_the_table() -> None:
+    fronts = {module for module in modules() if is_front(module)}
+    for module in modules().keys() - set(PACKAGES) - fronts:
+        package, room = room_of(module)
+        assert room in (ROOMS if package == "amemgym_env" else JOBS), f"{module}: no such room"
+
+
+def test_rooms_import_what_their_row_names() -> None:
+    assert not forbidden()
+
+
+def test_rows_name_rooms() -> None:
+    for table in (ROOMS, JOBS):
+        assert {name for row in table.values() for name in row.split()} <= table.keys()
+
+
+@pytest.mark.parametrize("rooms", [True, False], ids=["rooms", "files"])
+def test_there_is_no_circle_of_imports(rooms: bool) -> None:
+    assert not circle(graph_of(rooms))
 
 
 @pytest.mark.parametrize("library", HEAVY)
@@ -183,7 +262,7 @@ def test_the_import_is_light() -> None:
     assert min(float(run[0]) for run in runs) < 0.5, runs
 
 
-@pytest.mark.parametrize("folder", ["amemgym_env", "agents", "experiments", "tests"])
+@pytest.mark.parametrize("folder", [*PACKAGES, "tests"])
 def test_no_file_is_long(folder: str) -> None:
     long = {
         str(path.relative_to(ROOT)): lines
@@ -200,3 +279,23 @@ def test_every_collected_function_of_the_tests_states_something() -> None:
                 text = ast.dump(node)
                 states = "Assert(" in text or "raises" in text or "check_" in text
                 assert states, f"{path.name}: {node.name} asserts nothing"
+
+
+def _print_house() -> None:
+    lines: Counter[str] = Counter()
+    for module, path in modules().items():
+        if module not in PACKAGES:
+            lines["/".join(room_of(module))] += len(path.read_text("utf-8").splitlines())
+    counted = Counter(
+        ("/".join(room_of(module)), "/".join(room_of(target)))
+        for module, target in arrows()
+        if module not in PACKAGES and room_of(module) != room_of(target)
+    )
+    for room, number in sorted(lines.items()):
+        to = [f"{b.split('/')[1]} {n}" for (a, b), n in sorted(counted.items()) if a == room]
+        print(f"{room:34} {number:6} lines -> {', '.join(to) or 'nothing'}")
+    print(f"{len(lines)} rooms, {sum(lines.values())} lines, {len(counted)} arrows")
+
+
+if __name__ == "__main__":
+    _print_house()

@@ -6,7 +6,7 @@ Imports SB3; imported where a training begins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
@@ -15,9 +15,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 from amemgym_env.envs.memory.vector_base import NumberVectorEnv
 from experiments.train.reward_shaping import Shaping
 from experiments.train.sb3_vec_env import Floats, NumberVecEnv
-
-if TYPE_CHECKING:
-    from experiments.train.trainer import Learner
+from experiments.train.settings import TrainSettings
 
 _REPORTS = 16
 """Steps of the batch between two reports."""
@@ -48,15 +46,24 @@ class TrainingVecEnv(NumberVecEnv):
 class Watch(BaseCallback):
     """Looks at the validation set, refreshes the pool, reports, and lets the critic learn first."""
 
-    def __init__(self, learner: Learner, report: Report, critic_steps: int) -> None:
+    def __init__(
+        self,
+        validate: Callable[[], float],
+        refresh: Callable[[], None],
+        settings: TrainSettings,
+        report: Report,
+        critic_steps: int,
+    ) -> None:
         super().__init__()
-        self._learner = learner
+        self._validate = validate
+        self._refresh = refresh
+        self._settings = settings
         self._report = report
         self._critic_steps = critic_steps
         self._calls = 0
 
     def _on_training_start(self) -> None:
-        settings = self._learner.settings
+        settings = self._settings
         self._begun = int(self.num_timesteps)
         self._next_look = self._begun + settings.evaluate_every
         self._next_refresh = self._begun + (settings.refresh_every or 0)
@@ -76,17 +83,16 @@ class Watch(BaseCallback):
 
     def _on_step(self) -> bool:
 
-        settings = self._learner.settings
+        settings = self._settings
         self._calls += 1
         if settings.refresh_every and self.num_timesteps >= self._next_refresh:
             self._next_refresh += settings.refresh_every
-            self._learner.training.pool.refresh(max(1, settings.pool_size // 16))
+            self._refresh()
         if self._calls % _REPORTS == 0:
             self._report(int(self.num_timesteps), reward(self.model))
         if self.num_timesteps >= self._next_look:
             self._next_look += settings.evaluate_every
-            self._learner.look()
-            self.logger.record("validation/accuracy", self._learner.curve.scores[-1].mean)
+            self.logger.record("validation/accuracy", self._validate())
         return True
 
 

@@ -258,7 +258,14 @@ class Learner:
         algorithm = self.settings.algorithm
         if self._warm and isinstance(algorithm, OnPolicy):
             critic = _CRITIC_ROLLOUTS * algorithm.num_envs * algorithm.n_steps
-        return Watch(self, report, critic)
+        return Watch(self._validated, self._refresh, self.settings, report, critic)
+
+    def _validated(self) -> float:
+        self.look()
+        return self.curve.scores[-1].mean
+
+    def _refresh(self) -> None:
+        self.training.pool.refresh(max(1, self.settings.pool_size // 16))
 
     def _save(self) -> None:
         import torch

@@ -120,7 +120,7 @@ def test_results_do_not_depend_on_order_or_on_workers(tiny: list[Scenario], work
 PROGRAM = """
 import json, sys
 from agents import AWE
-from amemgym_env.evaluation import Game, evaluate
+from amemgym_env.evaluation.run import Game, evaluate
 document = evaluate(AWE, "tiny", game=Game("default", seed=3)).to_json()
 print(json.dumps([document["accuracy"], document["hashes"]], sort_keys=True))
 """

@@ -117,8 +117,8 @@ def test_a_forked_child_is_refused_and_the_parent_goes_on(store: ChromaStore) ->
 def test_a_killed_writer_leaves_the_path_free_and_its_entries_there(tmp_path: Path) -> None:
     program = """
         import sys, time, numpy
-        from amemgym_env.chroma_store import ChromaStore, Index
-        from amemgym_env.turn import Entry
+        from amemgym_env.memory.chroma import ChromaStore, Index
+        from amemgym_env.agent import Entry
         store = ChromaStore(8, sys.argv[1], "memory")
         store.put([Entry("a", "t", "", "", 0)], numpy.eye(1, 8, dtype="float32"))
         print("ready", flush=True)

@@ -90,9 +90,9 @@ def test_threads_share_a_cache(tmp_path: Path) -> None:
 
 WRITER = """
     import sys
-    from amemgym_env.accounts import Usage
-    from amemgym_env.call_cache import CallCache
-    from amemgym_env.calls import Completion
+    from amemgym_env.models.usage import Usage
+    from amemgym_env.models.cache import CallCache
+    from amemgym_env.models.backend import Completion
     cache = CallCache(sys.argv[1])
     for number in range(100_000):
         cache.put(f"{sys.argv[2]}-{number}", Completion(str(number), Usage()))

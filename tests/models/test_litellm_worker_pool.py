@@ -190,9 +190,9 @@ def test_a_run_has_the_results_of_one_process(server: ModelServer, tiny: list[Sc
 
 SCRIPT = """
     import os, sys, time
-    from amemgym_env.calls import Call
-    from amemgym_env.litellm_backend import LitellmModel
-    from amemgym_env.litellm_senders import shared
+    from amemgym_env.models.backend import Call
+    from amemgym_env.models.litellm.backend import LitellmModel
+    from amemgym_env.models.litellm.worker_pool import shared
 
     asked = LitellmModel("openai/gpt-4.1-mini", api_base=sys.argv[1], processes=1, timeout=60)
     ask = Call("assistant_reply", "assistant", [{"role": "user", "content": "hello"}])

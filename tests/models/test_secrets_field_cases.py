@@ -128,7 +128,7 @@ def test_b09_01_a_key_in_place_of_its_variables_name_is_not_repeated(
 
 CRASH = """
 import os
-from experiments import evaluate, job
+from experiments.evaluate import run as evaluate; from experiments.app import hydra_app as job
 
 def leaky(composed):
     raise RuntimeError("refused: header of " + os.environ["MY_KEY"])

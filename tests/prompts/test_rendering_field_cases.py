@@ -104,9 +104,9 @@ RENDERED = """
     import json, sys
     from pathlib import Path
     from agents import AWI
-    from amemgym_env.backend import Models
-    from amemgym_env.memory_prompts import DictionaryUpdate
-    from experiments.evolution import Policy
+    from amemgym_env.models.client import Models
+    from amemgym_env.prompts.memory import DictionaryUpdate
+    from experiments.evolve.loop import Policy
 
     state = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     agent = AWI(Models({}))

@@ -149,7 +149,8 @@ def test_a_setting_outside_its_range_is_refused(
 
 def test_scripts_do_not_depend_on_the_hash_seed(real_data: Path) -> None:
     program = (
-        "import sys; from amemgym_env import scenario_files, script; "
+        "import sys; from amemgym_env.scenarios import files as scenario_files\n"
+        "from amemgym_env.scenarios import script\n"
         "some = scenario_files.load(sys.argv[1])[:3]; "
         "print(script.build(some[0], 'hard', 3, others=some).key)"
     )

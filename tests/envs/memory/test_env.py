@@ -303,7 +303,7 @@ def test_the_same_in_any_process() -> None:
     program = """
 import hashlib, numpy as np
 from amemgym_env.generation.sets import scenarios
-from amemgym_env.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
+from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
 for make in (AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv):
     env = make(3, list(scenarios("train", 2)), pool_size=2)
     seen = [env.reset(seed=1)[0]]

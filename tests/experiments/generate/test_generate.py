@@ -90,7 +90,7 @@ def test_an_audit_of_a_file_prints_its_figures(
 
 HOLDING = """
 from pathlib import Path
-from experiments.sole_writer import sole_writer
+from experiments.app.file_lock import sole_writer
 with sole_writer(Path("my.json")):
     print("held", flush=True)
     input()
