@@ -20,6 +20,13 @@ from amemgym_env.scenarios.model import Scenario
 REAL_DATA = Path(__file__).parents[2] / "shared" / "data" / "amemgym-v1.base.json"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("evidence"):
+            item.add_marker(pytest.mark.slow)  # `-m "not slow"` leaves out the long runs as well
+
+
 def _is_loopback(address: Any) -> bool:
     if not isinstance(address, tuple):
         return True  # a socket in the file system
