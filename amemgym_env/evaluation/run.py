@@ -57,7 +57,7 @@ class Game:
 
 
 def simulated(profile: str = DEFAULT_PROFILE) -> Backends:
-    """Return the simulated model in all roles, with a profile of weaknesses."""
+    """Return the simulated model in all roles, with a profile of error rates."""
     return lambda script: {"assistant": SimulatedModel(script, profile)}
 
 

@@ -1,10 +1,8 @@
-"""The reader: from what memory entries give away to a distribution over a question's choices.
+"""Answer model: the probability of each choice of a question, given what entries expose.
 
-One function serves all: the array environment takes its expectation, the simulated model draws
-from it. A needed variable is read as the newest value that the entries give away; where another
-value stands beside it, that stale one is taken instead with probability `confusion`. The answer is
-a uniform draw over the choices that agree with the most values read; with nothing known these are
-all choices.
+A variable is read as the newest value that the entries expose. Where they also expose another
+value, that stale value is read instead with probability `confusion`. The answer is a uniform draw
+over the choices that agree with the most values read; with no value known, over all choices.
 """
 
 from __future__ import annotations
@@ -19,23 +17,23 @@ import numpy.typing as npt
 from amemgym_env.scenarios.model import Question
 
 
-class ReaderParameters(NamedTuple):
-    """Weaknesses of the reader."""
+class AnswerModelParameters(NamedTuple):
+    """Error rates of the answer model."""
 
     confusion: float = 0.0
-    """Probability in [0, 1] of taking the stale value that stands beside the newest one."""
+    """Probability in [0, 1] of choosing the stale value instead of the newest."""
 
 
 class Reading(NamedTuple):
-    """What a reader finds out about one variable."""
+    """Values read for one variable."""
 
     newest: str
     stale: str | None
-    """The newest among the other values given away, if any."""
+    """The newest of the other exposed values, if any."""
 
 
 def readings(entries: Iterable[Iterable[tuple[str, str]]]) -> dict[str, Reading]:
-    """Return what entries, oldest first, give away: for each variable newest and stale value."""
+    """Return the newest and the stale value of each variable that entries expose."""
     found: dict[str, Reading] = {}
     for exposures in entries:
         for variable, value in exposures:
@@ -63,11 +61,11 @@ def agreeing_choices(question: Question, known: Mapping[str, str]) -> tuple[int,
 def choice_probabilities(
     entries: Sequence[Iterable[tuple[str, str]]],
     question: Question,
-    parameters: ReaderParameters,
+    parameters: AnswerModelParameters,
 ) -> npt.NDArray[np.float64]:
     """Return the probability of each stored choice, shape (choices,), summing to 1.
 
-    `entries` are what the retrieved entries give away, last written last.
+    `entries` are the (variable, value) pairs that the retrieved entries expose, oldest first.
     """
     found = readings(entries)
     options: list[list[tuple[str | None, float]]] = []

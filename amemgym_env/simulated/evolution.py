@@ -1,8 +1,8 @@
-"""How the simulated model evolves a memory policy: from the text of the feedback alone.
+"""Evolution of a memory prompt by the simulated model, from the text of the feedback alone.
 
-It lists what the feedback names: matters that the user gave away, the words of questions (of the
-wrongly answered ones, where it is told which), and the labels of memories shown. It cannot know
-whether they matter.
+It lists what the feedback names: exposed variables, the words of questions (of wrongly answered
+ones where the feedback marks them), and the labels of retrieved memories. It cannot judge whether
+they are relevant.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from amemgym_env.simulated.recognition import INCIDENTAL
 MOST_NEW = 12
 """Types that one proposal adds."""
 MOST_SPECIAL = 20
-"""Special types that a list keeps, the latest first to stay: it is told that length costs."""
+"""Special types that a list keeps at most; the latest are kept."""
 DOUBT = 0.25
-"""Probability that a proposal after the first leaves out a type that it could add."""
+"""Probability that a later proposal omits a candidate type."""
 
 _NO_LABELS = ("- user:", "- assistant:", f"- {INCIDENTAL}")
 Draw = Callable[..., float]
@@ -54,20 +54,20 @@ def better_prompt(content: str, draw: Draw) -> str:
 def _new(feedback: str, listed: list[str], draw: Draw) -> list[str]:
     number = re.search(r"This is proposal (\d+) of", feedback)
     which = int(number[1]) if number else 1
-    found = dict.fromkeys([*_given_away(feedback), *_of_questions(feedback), *_labels(feedback)])
+    found = dict.fromkeys([*_exposed(feedback), *_of_questions(feedback), *_labels(feedback)])
     candidates = [kind for kind in found if kind not in listed]
     if which > 1:
         candidates = [kind for kind in candidates if draw("proposal", which, kind) >= DOUBT]
     return candidates[:MOST_NEW]
 
 
-def _given_away(feedback: str) -> list[str]:
-    """Return the matters of the values that the user gave away."""
+def _exposed(feedback: str) -> list[str]:
+    """Return the variables whose values the user exposed."""
     return _before_colons(feedback, r"What the user gave away in this period:\n((?:- .*\n?)+)")
 
 
 def _labels(feedback: str) -> list[str]:
-    """Return the labels of memories shown, where they have labels."""
+    """Return the labels of retrieved memories that have labels."""
     return _before_colons(feedback, r"Memories retrieved for [^\n]*:\n((?:- .*\n?)+)")
 
 
@@ -81,7 +81,7 @@ def _before_colons(feedback: str, section: str) -> list[str]:
 
 
 def _of_questions(feedback: str) -> list[str]:
-    """Return what questions are about: of the wrongly answered, or of all where none is told."""
+    """Return the words of wrongly answered questions, or of all where none is marked."""
     asked = dict(re.findall(r"^Question (\d+): (.*)$", feedback, re.MULTILINE))
     given = dict(re.findall(r"answer to question (\d+): (\w+)$", feedback, re.MULTILINE))
     right = dict(re.findall(r"right answer to question (\d+): (\w+)$", feedback, re.MULTILINE))

@@ -1,9 +1,8 @@
-"""What the simulated model looks for when a memory prompt lists information types.
+"""Effect of a memory prompt's list of information types on the simulated model's extraction.
 
-It reads the list in the prompt's text. Three numbers, keyed to nothing but the list's words:
-a type that names a matter lets fewer of its values be missed; a list that has given up the general
-types passes over what it does not name; a longer list lets more of everything be missed. The
-general list, `INFORMATION_TYPES`, changes nothing, and so does a prompt without a list.
+Three rates depend on the words of the list alone. A type that names a variable lowers the misses
+of its values. A list without the general types misses what it does not name. A longer list raises
+all misses. The general list `INFORMATION_TYPES`, or no list, changes nothing.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ HEADING = "Look for:"
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
-    """How much a list of information types changes what is missed.
+class InformationTypeEffect:
+    """Rates by which a list of information types changes extraction misses.
 
     Assumed, not measured on real models. `focus` was fitted on one figure, the fall of write
     failures from the paper's complete feedback, and stopped at its bound: see docs/search.md.
     """
 
     focus: float = 1.0
-    """Share of a value's misses that naming its matter in full avoids; in part, in proportion."""
+    """Share of a value's misses that naming its variable in full avoids; proportional in part."""
     narrowness: float = 0.5
-    """Probability of passing over what no type names, once all general types are given up."""
+    """Probability of missing what no type names when all general types are absent."""
     crowding: float = 0.001
-    """Probability of missing any value, for each type more than the general list has."""
+    """Probability of missing any value, per type beyond the length of the general list."""
 
-    def miss(self, base: float, matter: str, listed: tuple[str, ...] | None) -> float:
-        """Return the probability of missing a value of `matter`, which is `base` without a list."""
+    def miss(self, base: float, variable: str, listed: tuple[str, ...] | None) -> float:
+        """Return the probability of missing a value of `variable`; `base` without a list."""
         if listed is None or listed == INFORMATION_TYPES:
             return base
-        share = named(matter, listed)
+        share = named(variable, listed)
         general = sum(kept in listed for kept in INFORMATION_TYPES) / len(INFORMATION_TYPES)
         longer = max(0, len(listed) - len(INFORMATION_TYPES))
         noted = 1.0 - base * (1.0 - self.focus * share)
@@ -61,9 +60,9 @@ def listed_types(content: str) -> tuple[str, ...] | None:
 
 
 @lru_cache(maxsize=65536)
-def named(matter: str, listed: tuple[str, ...]) -> float:
-    """Return the largest share of a matter's words (stems) that one special type holds."""
-    wanted = _stems(re.sub(r"[_\W]+", " ", matter))
+def named(variable: str, listed: tuple[str, ...]) -> float:
+    """Return the largest share of a variable's word stems that one special type contains."""
+    wanted = _stems(re.sub(r"[_\W]+", " ", variable))
     if not wanted:
         return 0.0
     special = (kind for kind in listed if kind not in INFORMATION_TYPES)

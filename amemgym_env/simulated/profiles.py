@@ -1,7 +1,7 @@
-"""What the simulated model gets wrong: few named numbers, one for each mechanism, and profiles.
+"""Error rates of the simulated model, one for each mechanism, and the named profiles.
 
-The numbers are global. Every draw is a hash of scenario, seed, utterance or value, variable and
-mechanism, never of a prompt's text or an agent's settings, so agents are compared on the same luck.
+Rates are global. Each error is drawn by a hash of scenario, seed, utterance or value, variable and
+mechanism, never of a prompt's text or an agent's settings, so all agents meet the same errors.
 """
 
 from __future__ import annotations
@@ -12,31 +12,30 @@ from amemgym_env.errors import ConfigError, near
 
 
 @dataclass(frozen=True, slots=True)
-class Weaknesses:
+class ErrorRates:
     """One number for each mechanism; 0 turns it off."""
 
     comprehension_miss: float = 0.0
-    """Probability that a value given away by an utterance is not understood, whoever reads it and
-    whenever: the same for all agents."""
+    """Probability that an exposed value is not understood; the same draw for all agents."""
     extraction_miss: float = 0.0
-    """Probability that a value is not noted when messages are written to memory; in a batch of n
-    message pairs 1 - (1 - p)^n."""
-    chatter: float = 0.0
-    """Probability that a message is noted as something that no question needs: what fills real
-    memories, takes places in a retrieval and is overlooked with the rest."""
+    """Probability p that a value is not extracted when messages are written to memory;
+    1 - (1 - p)^n in a batch of n message pairs."""
+    irrelevant_writes: float = 0.0
+    """Probability that a message is stored although no question needs it. Such entries fill the
+    memory and take places in retrievals."""
     rewrite_loss: float = 0.0
-    """Probability that a memory which is shown while memory is rewritten gets lost: all of them for
-    a memory in context, the neighbours of new facts for an index."""
+    """Probability that a memory in the prompt is lost when memory is rewritten: any entry of a
+    memory in context, the nearest neighbours of new facts for an index."""
     dilution: float = 0.0
-    """Rate at which a known value is overlooked in an exam, for each 100 memories and messages
-    shown. A state query names the variable, so there it must be overlooked twice."""
+    """Rate at which a known value is overlooked, per 100 memories and messages shown. A state query
+    names the variable, so there the value must be overlooked twice."""
     stale: float = 0.0
-    """Probability that an old value is taken although a newer one is shown beside it."""
-    slip: float = 0.0
-    """Probability that all is known and the answer is wrong all the same."""
+    """Probability that an old value is chosen although a newer one is in the prompt."""
+    answer_error: float = 0.0
+    """Probability of a wrong answer although all values are known."""
     echo: float = 0.0
-    """Probability that what the assistant said it believes is taken for the user's own word. Above
-    0 its replies restate what it takes to be true of the matter, right or wrong."""
+    """Probability that a belief stated by the assistant is taken for the user's own.
+    Above 0, replies restate beliefs about the topic, right or wrong."""
 
     def __post_init__(self) -> None:
         """Check the ranges.
@@ -47,41 +46,41 @@ class Weaknesses:
         for name, value in asdict(self).items():
             most = float("inf") if name == "dilution" else 1.0
             if not 0.0 <= value <= most:
-                raise ConfigError(f"weakness {name}: expected 0 to {most:g}, found {value!r}")
+                raise ConfigError(f"error rate {name}: expected 0 to {most:g}, found {value!r}")
 
-    def changed(self, **values: float) -> Weaknesses:
-        """Return these weaknesses with some numbers replaced."""
+    def changed(self, **values: float) -> ErrorRates:
+        """Return these rates with some replaced."""
         return replace(self, **values)
 
 
-PROFILES: dict[str, Weaknesses] = {
-    "exact": Weaknesses(),
-    "confusion_only": Weaknesses(stale=0.2),
+PROFILES: dict[str, ErrorRates] = {
+    "exact": ErrorRates(),
+    "confusion_only": ErrorRates(stale=0.2),
     # Fitted by `python -m experiments.calibrate` on the paper's failure rates of four agents;
-    # docs/simulated-model.md says how well, and what it is good for.
-    "calibrated": Weaknesses(
+    # docs/simulated-model.md reports the fit and its limits.
+    "calibrated": ErrorRates(
         comprehension_miss=0.07,
         extraction_miss=0.19,
-        chatter=0.85,
+        irrelevant_writes=0.85,
         rewrite_loss=0.0912,
         dilution=0.4,
         stale=0.12,
-        slip=0.1,
+        answer_error=0.1,
         echo=0.525,
     ),
 }
 
 DEFAULT_PROFILE = "calibrated"
-"""What the simulated model is unless a profile is named."""
+"""Profile used when none is named."""
 
 
-def named_profile(profile: str | Weaknesses) -> Weaknesses:
-    """Return a profile's weaknesses by its name, or the given ones.
+def named_profile(profile: str | ErrorRates) -> ErrorRates:
+    """Return the error rates of a named profile, or the given ones.
 
     Raises:
         ConfigError: no profile has the name.
     """
-    if isinstance(profile, Weaknesses):
+    if isinstance(profile, ErrorRates):
         return profile
     if profile not in PROFILES:
         raise ConfigError(

@@ -1,8 +1,8 @@
-"""What the simulated model recognises in texts: a script's utterances, its own facts, questions.
+"""Recognition of a script's utterances, the model's own facts and questions in texts.
 
-A text is read line by line. A line may be said by the user, by the assistant (its message, or a
-stored one with its role in front), or be a memory that the model wrote. What the assistant says has
-lower standing than the user's own words.
+A text is read line by line. A line is the user's, the assistant's (its message, or a stored one
+with its role in front), or a memory that the model wrote. The user's own words take precedence
+over the assistant's.
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from amemgym_env.scenarios.script import Exposures, Script
 from amemgym_env.seeding import uniform
 
 Speaker = Literal["user", "assistant", "note"]
-"""Who a recognised text comes from; a note is a memory that the model wrote down."""
+"""Origin of a recognised text; a note is a memory that the model wrote."""
 
 INCIDENTAL = "The user spoke of"
-"""How a memory begins that holds nothing that a question needs."""
+"""Prefix of a memory that no question needs."""
 
 
 class Found(NamedTuple):
-    """Something that the model recognises in a text: where from, and what it gives away."""
+    """A recognised text, its origin and the values that it exposes."""
 
     source: str
     exposures: Exposures
     speaker: Speaker
     spoken: bool
-    """Whether it is an utterance of the script (implicit), not a fact in so many words."""
+    """True for an utterance of the script, False for a fact that states the value."""
 
 
 class Decision(NamedTuple):
     """The two lists of a memory decision."""
 
     stored: dict[str, dict[str, str]]
-    """Stored entries by id, with the values that they give away."""
+    """Stored entries by id, with the values that they expose."""
     new: list[tuple[str, Exposures]]
-    """New facts, with the values that they give away."""
+    """New facts, with the values that they expose."""
 
 
 def fact_text(variable: str, value: str) -> str:
-    """Return the sentence in which the simulated model notes a value."""
+    """Return the sentence in which the simulated model stores a value."""
     return f"{variable.replace('_', ' ')}: {value.replace('_', ' ')}"
 
 
@@ -84,7 +84,7 @@ class Recogniser:
         )
 
     def _draw(self, *key: str | int) -> float:
-        """Return the draw in [0, 1) that a key of mechanism and what it concerns always gets."""
+        """Return a draw in [0, 1) that depends on the key alone."""
         return uniform("simulated", self.script.scenario.id, self.script.seed, *key)
 
     def _read(self, content: str, role: str = "user") -> tuple[Found, ...]:
@@ -126,14 +126,14 @@ class Recogniser:
         return tuple(found)
 
     def _unrecognised(self, content: str) -> int:
-        """Return how many memories of a system message say nothing that is recognised."""
+        """Return the number of memories of a system message in which nothing is recognised."""
         return sum(
             not memory.startswith(("assistant:", INCIDENTAL)) and not self.read(memory)
             for memory in content.split("\n- ")[1:]
         )
 
     def _question(self, content: str) -> tuple[int, int] | None:
-        """Return the question that a text puts, and where it begins, if recognised."""
+        """Return the number of the question in a text and its position, if recognised."""
         for number, question in enumerate(self.script.scenario.qas):
             start = content.find(question.query)
             if start >= 0 and self.choices(content[start:], number) is not None:
@@ -160,7 +160,7 @@ class Recogniser:
         return found
 
     def decision(self, content: str) -> Decision:
-        """Return what a memory decision is about."""
+        """Return the stored entries and new facts of a memory decision."""
         known = Decision({}, [])
         for line in content.split("\n"):
             entry = _ENTRY.match(line)
@@ -172,7 +172,7 @@ class Recogniser:
         return known
 
     def after(self, spoken: str | None) -> str:
-        """Return what the script's user says after an utterance."""
+        """Return the script's next user utterance after the given one."""
         return self._next.get(
             spoken or "", "Thank you, that helps. Is there anything else to consider?"
         )
@@ -191,7 +191,7 @@ def _shown_number(content: str, answer: str) -> int | None:
 
 
 def user_lines(content: str) -> list[str]:
-    """Return what a transcript's user says, one string for each message."""
+    """Return the user's messages of a transcript."""
     parts: list[str] = []
     speaking = False
     for line in content.split("\n"):
@@ -212,7 +212,7 @@ def words(text: str, least: int = 5) -> list[str]:
     return list(dict.fromkeys(re.findall(rf"[a-z]{{{least},}}", text.lower())))
 
 
-def things(content: str) -> list[str]:
+def listed_memories(content: str) -> list[str]:
     """Return the memories that a system message lists."""
     return content.split("\n- ")[1:]
 

@@ -1,4 +1,4 @@
-"""Fits the simulated model's weaknesses on one table of failure rates: play, cost, search.
+"""Fits the simulated model's error rates on one table of failure rates: play, cost, search.
 
 Everything is deterministic: the model's draws are keyed, the search goes through its parameters in
 a fixed order, the equally good sets are a walk with a keyed generator.
@@ -22,24 +22,24 @@ from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script
 from amemgym_env.seeding import generator
 from amemgym_env.simulated.model import SimulatedModel
-from amemgym_env.simulated.profiles import Weaknesses
+from amemgym_env.simulated.profiles import ErrorRates
 from amemgym_env.simulated.recognition import Recogniser
 from experiments.calibrate.paper_figures import FAILURE_RATES
 
 RANGES: dict[str, tuple[float, float]] = {
     "comprehension_miss": (0.0, 0.5),
     "extraction_miss": (0.0, 0.4),
-    "chatter": (0.0, 1.0),
+    "irrelevant_writes": (0.0, 1.0),
     "rewrite_loss": (0.0, 0.15),
     "dilution": (0.0, 4.0),
     "stale": (0.0, 0.4),
-    "slip": (0.0, 0.18),
+    "answer_error": (0.0, 0.18),
     "echo": (0.0, 1.0),
 }
-"""What the search may choose; `slip` keeps the upper bound above .8."""
+"""What the search may choose; `answer_error` keeps the upper bound above .8."""
 
-START = Weaknesses(0.12, 0.15, 0.9, 0.08, 0.8, 0.05, 0.1, 0.6)
-MEMORY_ONLY = frozenset({"extraction_miss", "chatter", "rewrite_loss"})
+START = ErrorRates(0.12, 0.15, 0.9, 0.08, 0.8, 0.05, 0.1, 0.6)
+MEMORY_ONLY = frozenset({"extraction_miss", "irrelevant_writes", "rewrite_loss"})
 """Mechanisms that agents without a written memory never meet."""
 
 
@@ -92,7 +92,7 @@ class Played(NamedTuple):
 
 @dataclass
 class Bench:
-    """Plays agents through some scenarios under any weaknesses, and remembers what came out."""
+    """Plays agents through some scenarios under any rates, and remembers what came out."""
 
     scenarios: Sequence[Scenario]
     game: Game = field(default_factory=Game)
@@ -108,16 +108,16 @@ class Bench:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def played(self, label: str, weaknesses: Weaknesses) -> Played:
+    def played(self, label: str, rates: ErrorRates) -> Played:
         """Return what an agent of the given label makes of the scenarios."""
         relevant = {
             name: value
-            for name, value in asdict(weaknesses).items()
+            for name, value in asdict(rates).items()
             if not (name in MEMORY_ONLY and label.startswith(("native", "rag")))
         }
         key = (label, *relevant.items())
         if key not in self._known:
-            jobs = [(label, scenario, weaknesses, self.game) for scenario in self.scenarios]
+            jobs = [(label, scenario, rates, self.game) for scenario in self.scenarios]
             mapped: Iterable[UserPlay] = (
                 map(_play, jobs) if self._pool is None else self._pool.map(_play, jobs)
             )
@@ -126,7 +126,7 @@ class Bench:
 
     def cost(
         self,
-        weaknesses: Weaknesses,
+        rates: ErrorRates,
         targets: Mapping[str, Sequence[float]],
         limit: float = float("inf"),
     ) -> float:
@@ -137,7 +137,7 @@ class Bench:
         count = sum(map(len, targets.values()))
         total = 0.0
         for label, wanted in targets.items():
-            errors = self.played(label, weaknesses).rates - np.array(wanted)
+            errors = self.played(label, rates).rates - np.array(wanted)
             total += float(np.square(errors).sum())
             if np.sqrt(total / count) > limit:
                 return float("inf")
@@ -158,13 +158,13 @@ def agent_of(label: str) -> AgentMaker:
 
 def search(
     bench: Bench,
-    start: Weaknesses = START,
+    start: ErrorRates = START,
     *,
     rounds: int = 3,
     step: float = 0.1,
     targets: Mapping[str, Sequence[float]] = FAILURE_RATES,
-) -> tuple[Weaknesses, float]:
-    """Return the weaknesses that a pattern search ends at, and their cost.
+) -> tuple[ErrorRates, float]:
+    """Return the rates that a pattern search ends at, and their cost.
 
     Each round moves one number at a time by `step` of its range, keeps what lowers the cost, and
     then halves the step.
@@ -184,13 +184,13 @@ def search(
 
 def equally_good(
     bench: Bench,
-    best: Weaknesses,
+    best: ErrorRates,
     count: int,
     *,
     tolerance: float,
     step: float = 0.06,
     targets: Mapping[str, Sequence[float]] = FAILURE_RATES,
-) -> list[Weaknesses]:
+) -> list[ErrorRates]:
     """Return `count` sets whose cost exceeds the best one's by `tolerance` at most.
 
     A random walk from the best set that steps only among sets which are good enough; of twenty
@@ -210,22 +210,22 @@ def equally_good(
     return found
 
 
-def _moved(weaknesses: Weaknesses, shifts: Mapping[str, float]) -> Weaknesses:
+def _moved(rates: ErrorRates, shifts: Mapping[str, float]) -> ErrorRates:
     values = {}
     for name, shift in shifts.items():
         low, high = RANGES[name]
-        value = getattr(weaknesses, name) + shift * (high - low)
+        value = getattr(rates, name) + shift * (high - low)
         values[name] = round(float(min(max(value, low), high)), 4)
-    return weaknesses.changed(**values)
+    return rates.changed(**values)
 
 
-def _play(job: tuple[str, Scenario, Weaknesses, Game]) -> UserPlay:
-    label, scenario, weaknesses, game = job
+def _play(job: tuple[str, Scenario, ErrorRates, Game]) -> UserPlay:
+    label, scenario, rates, game = job
     results = evaluate(
         agent_of(label),
         [scenario],
         game=game,
-        backends=lambda script: {"assistant": SimulatedModel(script, weaknesses, _reader(script))},
+        backends=lambda script: {"assistant": SimulatedModel(script, rates, _reader(script))},
     )
     found = results.scenarios[0]
     failures = np.array(

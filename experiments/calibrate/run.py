@@ -1,4 +1,4 @@
-"""Which weaknesses make the simulated model fail like a real one, and what follows for the rest?
+"""Which rates make the simulated model fail like a real one, and what follows for the rest?
 
 Fitted: the failure rates of four agents (write, read, utilization), one table. Held out: six other
 AWE settings, the upper bound, the fall over periods, `extra`. Baseline of the held-out scores: that
@@ -24,7 +24,7 @@ from rich.console import Console
 from amemgym_env.evaluation.run import Game
 from amemgym_env.evaluation.statistics import kendall_tau
 from amemgym_env.generation.sets import scenarios as named_scenarios
-from amemgym_env.simulated.profiles import Weaknesses, named_profile
+from amemgym_env.simulated.profiles import ErrorRates, named_profile
 from experiments.app import hydra_app as job
 from experiments.app.run_folder import write
 from experiments.app.settings import Count, Settings, checked
@@ -70,13 +70,13 @@ def conclusions(score: Callable[[str], float], periods: Callable[[str], Any]) ->
     return found
 
 
-def held_out(bench: Bench, weaknesses: Weaknesses) -> dict[str, Any]:
+def held_out(bench: Bench, rates: ErrorRates) -> dict[str, Any]:
     """Return what the fit did not see: scores of all ten agents, and what follows from them."""
-    scores = {label: bench.played(label, weaknesses).memory for label in ON_POLICY}
+    scores = {label: bench.played(label, rates).memory for label in ON_POLICY}
     ours = np.array([scores[label] for label in AWE])
     theirs = np.array([ON_POLICY[label] for label in AWE])
     off = (ours - ours.mean()) - (theirs - theirs.mean())
-    native = bench.played("native", weaknesses)
+    native = bench.played("native", rates)
     return {
         "scores": scores,
         "tau_awe": kendall_tau(ours.tolist(), theirs.tolist()),
@@ -84,9 +84,9 @@ def held_out(bench: Bench, weaknesses: Weaknesses) -> dict[str, Any]:
         "error": float(np.sqrt(np.mean(off**2))),
         "error_of_family_mean": float(theirs.std()),
         "upper_bound": native.upper_bound,
-        "by_period": {label: bench.played(label, weaknesses).memory_by_period for label in ORDER},
+        "by_period": {label: bench.played(label, rates).memory_by_period for label in ORDER},
         "conclusions": conclusions(
-            scores.__getitem__, lambda label: bench.played(label, weaknesses).memory_by_period
+            scores.__getitem__, lambda label: bench.played(label, rates).memory_by_period
         ),
     }
 
@@ -101,7 +101,7 @@ def run(settings: CalibrateSettings) -> dict[str, Any]:
     small.close()
     bench = Bench(chosen, workers=settings.workers)
     document: dict[str, Any] = {
-        "weaknesses": asdict(best),
+        "error_rates": asdict(best),
         "fit": {label: bench.played(label, best).rates.tolist() for label in FAILURE_RATES},
         "cost": bench.cost(best, FAILURE_RATES),
         "cost_of_search": cost_of_search,
@@ -138,7 +138,7 @@ def run(settings: CalibrateSettings) -> dict[str, Any]:
 def report(document: Mapping[str, Any], console: Console) -> None:
     """Print fit and held-out figures beside the paper's."""
     console.print(
-        "weaknesses: " + ", ".join(f"{k} {v:g}" for k, v in document["weaknesses"].items())
+        "error rates: " + ", ".join(f"{k} {v:g}" for k, v in document["error_rates"].items())
     )
     console.print("\nFITTED                 write          read           utilization")
     console.print("                       here   paper   here   paper   here   paper")

@@ -25,7 +25,7 @@ from amemgym_env.prompts.memory import INFORMATION_TYPES, DictionaryUpdate, Fact
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
 from amemgym_env.simulated.evolution import better_prompt, better_types
-from amemgym_env.simulated.information_types import Attention, listed_types, named
+from amemgym_env.simulated.information_types import InformationTypeEffect, listed_types, named
 from amemgym_env.simulated.model import SimulatedModel
 from experiments.evolve.loop import Policy
 
@@ -94,7 +94,7 @@ def test_recall_counts_newly_exposed_values_that_memories_state(tiny: list[Scena
 
 
 def test_the_general_list_and_a_prompt_without_a_list_change_nothing() -> None:
-    attention = Attention()
+    attention = InformationTypeEffect()
     for base in (0.0, 0.3, 1.0):
         assert attention.miss(base, "pet_name", INFORMATION_TYPES) == base
         assert attention.miss(base, "pet_name", None) == base
@@ -103,7 +103,7 @@ def test_the_general_list_and_a_prompt_without_a_list_change_nothing() -> None:
 
 
 def test_naming_helps_narrowing_hurts_and_length_costs() -> None:
-    attention = Attention()
+    attention = InformationTypeEffect()
     general = INFORMATION_TYPES
     plain = attention.miss(0.3, "garden_watering_days", general)
     in_part = attention.miss(0.3, "garden_watering_days", (*general, "gardens"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from amemgym_env.scenarios.answer_model import (
-    ReaderParameters,
+    AnswerModelParameters,
     Reading,
     choice_probabilities,
     readings,
@@ -20,7 +20,7 @@ PET = Question(
         Choice(state=["dog", "house"], answer="2"),
     ],
 )
-EXACT = ReaderParameters()
+EXACT = AnswerModelParameters()
 
 
 def test_the_newest_value_is_read_and_the_newest_other_is_stale() -> None:
@@ -54,19 +54,19 @@ def test_the_answer_is_uniform_over_the_choices_that_agree_most(
 def test_confusion_takes_the_stale_value_that_stands_beside_the_newest() -> None:
     said = [[("pet", "cat")], [("pet", "dog")], [("home", "flat")]]
     # newest (dog, flat): choice 1 with .8; stale (cat, flat): choice 0 with .2
-    found = choice_probabilities(said, PET, ReaderParameters(confusion=0.2))
+    found = choice_probabilities(said, PET, AnswerModelParameters(confusion=0.2))
     assert found.tolist() == pytest.approx([0.2, 0.8, 0])
 
 
 def test_two_confusions_multiply() -> None:
     said = [[("pet", "cat"), ("home", "flat")], [("pet", "dog"), ("home", "house")]]
     # dog+house .64 -> 2; dog+flat .16 -> 1; cat+flat .04 -> 0; cat+house .16 -> 0 and 2 evenly
-    found = choice_probabilities(said, PET, ReaderParameters(confusion=0.2))
+    found = choice_probabilities(said, PET, AnswerModelParameters(confusion=0.2))
     assert found.tolist() == pytest.approx([0.04 + 0.08, 0.16, 0.64 + 0.08])
     assert np.isclose(found.sum(), 1)
 
 
 def test_confusion_without_a_stale_value_changes_nothing() -> None:
     said = [[("pet", "dog"), ("home", "flat")], [("home", "flat")]]
-    found = choice_probabilities(said, PET, ReaderParameters(confusion=0.9))
+    found = choice_probabilities(said, PET, AnswerModelParameters(confusion=0.9))
     assert found.tolist() == [0, 1, 0]

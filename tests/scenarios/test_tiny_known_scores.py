@@ -25,7 +25,7 @@ from amemgym_env.envs.rewards import mean
 from amemgym_env.envs.text.actions import answers, say
 from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.evaluation.metrics import uniform_guess
-from amemgym_env.scenarios.answer_model import ReaderParameters, choice_probabilities
+from amemgym_env.scenarios.answer_model import AnswerModelParameters, choice_probabilities
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.validation import lints
 
@@ -62,7 +62,7 @@ def read(env: AMemGymEnv, question: int) -> int:
     found = choice_probabilities(
         [said[entry.text] for entry in env.exam().questions[question].memory],
         script.scenario.qas[question],
-        ReaderParameters(),
+        AnswerModelParameters(),
     )
     assert found.max() == 1.0
     return script.option_orders[question].index(int(found.argmax()))
@@ -86,7 +86,7 @@ def test_random_and_never_write_score_as_derived(tiny: list[Scenario]) -> None:
     for scenario in tiny:
         assert mean(uniform_guess(scenario)) == pytest.approx(RANDOM[scenario.id])
         never = [
-            choice_probabilities([], question, ReaderParameters())[right]
+            choice_probabilities([], question, AnswerModelParameters())[right]
             for rights in scenario.right_choices
             for question, right in zip(scenario.qas, rights, strict=True)
         ]

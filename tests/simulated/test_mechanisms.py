@@ -24,7 +24,7 @@ from amemgym_env.prompts.base import message
 from amemgym_env.prompts.memory import DictionaryUpdate, FactExtraction, MemoryDecision
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script, build
-from amemgym_env.simulated.model import PROFILES, SimulatedModel, Weaknesses, fact_text
+from amemgym_env.simulated.model import PROFILES, ErrorRates, SimulatedModel, fact_text
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,8 @@ def generated() -> list[Scenario]:
     return list(named_scenarios("validation:2:5"))
 
 
-def models(script: Script, **weaknesses: float) -> Models:
-    return Models({"assistant": SimulatedModel(script, Weaknesses(**weaknesses))})
+def models(script: Script, **rates: float) -> Models:
+    return Models({"assistant": SimulatedModel(script, ErrorRates(**rates))})
 
 
 def played(kind: type[agents.Assistant], scenarios: list[Scenario], profile: str) -> Results:
@@ -65,8 +65,8 @@ def test_every_weakness_but_the_assistants_belief_only_takes_away(
     generated: list[Scenario],
 ) -> None:
     whole = played(agents.AWE, generated, "exact").to_json()["overall"]
-    for name in ("comprehension_miss", "extraction_miss", "rewrite_loss", "slip"):
-        weak = Weaknesses(**{name: 0.5})
+    for name in ("comprehension_miss", "extraction_miss", "rewrite_loss", "answer_error"):
+        weak = ErrorRates(**{name: 0.5})
         results = evaluate(
             agents.AWE,
             generated,
@@ -108,12 +108,16 @@ def test_extraction_misses_more_in_larger_batches(generated: list[Scenario]) -> 
     assert batched < single
 
 
-def test_chatter_is_noted_beside_the_facts_and_gives_nothing_away(
+def test_irrelevant_writes_are_noted_beside_the_facts_and_gives_nothing_away(
     generated: list[Scenario],
 ) -> None:
     script = build(generated[0])
     plain = next(u for u in script.utterances if not u.exposures)
-    facts = models(script, chatter=1.0).ask(FactExtraction((message("user", plain.text),))).value
+    facts = (
+        models(script, irrelevant_writes=1.0)
+        .ask(FactExtraction((message("user", plain.text),)))
+        .value
+    )
     assert facts is not None
     assert len(facts) == 1
     assert models(script).ask(FactExtraction((message("user", plain.text),))).value == ()
@@ -184,7 +188,7 @@ def test_slips_bound_the_upper_bound(generated: list[Scenario]) -> None:
         right = total = 0
         for scenario in generated:
             script = build(scenario)
-            model = models(script, slip=slip)
+            model = models(script, answer_error=slip)
             for number, question in enumerate(scenario.qas):
                 for stored, choice in enumerate(question.answer_choices):
                     told = tuple(
@@ -268,8 +272,8 @@ def test_draws_do_not_depend_on_the_words_of_a_prompt(tiny: list[Scenario]) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("slip", 1.5), ("stale", -0.1), ("dilution", -1.0)], ids=str
+    ("name", "value"), [("answer_error", 1.5), ("stale", -0.1), ("dilution", -1.0)], ids=str
 )
 def test_a_number_outside_its_range_is_refused(name: str, value: float) -> None:
-    with pytest.raises(ConfigError, match=f"weakness {name}"):
-        Weaknesses(**{name: value})
+    with pytest.raises(ConfigError, match=f"error rate {name}"):
+        ErrorRates(**{name: value})

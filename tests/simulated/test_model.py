@@ -14,7 +14,7 @@ from amemgym_env.prompts.base import Message, message
 from amemgym_env.prompts.memory import DictionaryUpdate, FactExtraction, MemoryDecision
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script, build
-from amemgym_env.simulated.model import SimulatedModel, Weaknesses, fact_text
+from amemgym_env.simulated.model import ErrorRates, SimulatedModel, fact_text
 
 
 def exam_answer(script: Script, number: int, context: Context, profile: str = "exact") -> int:
@@ -169,7 +169,7 @@ def test_a_certain_weakness_leaves_nothing(
 ) -> None:
     script = build(tiny[0])
     spoken, _, _ = opener(script)
-    model = SimulatedModel(script, Weaknesses(**{weakness: shown}))
+    model = SimulatedModel(script, ErrorRates(**{weakness: shown}))
     assert Models({"assistant": model}).ask(FactExtraction((spoken,))).value == ()
 
 

@@ -23,7 +23,7 @@ from amemgym_env.memory.embedding import DEFAULT, Embedder
 from amemgym_env.policies.actions import legal_macros, macro_operations
 from amemgym_env.policies.features import FeatureSet, Floats, TextFeatures
 from amemgym_env.policies.wording import LIMIT
-from amemgym_env.scenarios.answer_model import ReaderParameters, choice_probabilities
+from amemgym_env.scenarios.answer_model import AnswerModelParameters, choice_probabilities
 
 Info = dict[str, Any]
 
@@ -131,7 +131,7 @@ class MemoryOperations(gym.Wrapper[Any, Any, Any, Any]):
             probabilities = choice_probabilities(
                 [self._exposures(entry) for entry in said],
                 script.scenario.qas[number],
-                ReaderParameters(confusion),
+                AnswerModelParameters(confusion),
             )
             total += float(probabilities[right[number]])
             chosen.append(script.option_orders[number].index(int(probabilities.argmax())))

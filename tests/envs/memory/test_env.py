@@ -23,7 +23,7 @@ from amemgym_env.envs.text.actions import answers, say
 from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.errors import ActionError, ConfigError, EpisodeOver
 from amemgym_env.policies.actions import Macro, legal_macros, macro_operations
-from amemgym_env.scenarios.answer_model import ReaderParameters, choice_probabilities
+from amemgym_env.scenarios.answer_model import AnswerModelParameters, choice_probabilities
 from tests.envs.memory.cases import PAIRS, few, pool, scalar
 
 IDS = ("AMemGymMemory-v0", "AMemGymSlots-v0")
@@ -103,7 +103,7 @@ def expected(text: AMemGymEnv) -> float:
         chances = choice_probabilities(
             exposures,
             script.scenario.qas[number],
-            ReaderParameters(script.difficulty.confusion),
+            AnswerModelParameters(script.difficulty.confusion),
         )
         total += chances[script.scenario.right_choices[exam.period][number]]
     return total / len(exam.questions)

@@ -17,7 +17,7 @@ from amemgym_env.envs.memory.tables import agreement_counts, script_tables, show
 from amemgym_env.errors import ConfigError
 from amemgym_env.memory.embedding import DEFAULT
 from amemgym_env.policies.features import FeatureSet
-from amemgym_env.scenarios.answer_model import ReaderParameters, choice_probabilities
+from amemgym_env.scenarios.answer_model import AnswerModelParameters, choice_probabilities
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
 from tests.envs.memory.cases import few, pool
@@ -35,7 +35,7 @@ def test_counts_are_the_readers_probabilities_of_every_reading() -> None:
                 for variable, (_, value) in zip(question.variables, reading, strict=True)
                 if value is not None
             ]
-            chances = choice_probabilities(said, question, ReaderParameters())
+            chances = choice_probabilities(said, question, AnswerModelParameters())
             for choice, chance in enumerate(chances):
                 count = int(counts[(number, choice, *codes)])
                 assert (1 / count if count else 0.0) == pytest.approx(chance, abs=1e-15)
@@ -54,7 +54,7 @@ def test_the_expectation_is_that_of_the_reader(confusion: float) -> None:
         said = [script.utterances[text - 1].exposures for text in sorted(texts.tolist())]
         right = scenario.right_choices[period]
         chances = [
-            choice_probabilities(said, question, ReaderParameters(confusion))[right[number]]
+            choice_probabilities(said, question, AnswerModelParameters(confusion))[right[number]]
             for number, question in enumerate(scenario.qas)
         ]
         assert found == pytest.approx(np.mean(chances), abs=1e-12)

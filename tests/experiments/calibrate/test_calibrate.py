@@ -11,7 +11,7 @@ import pytest
 from amemgym_env.evaluation.run import Game
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.scenarios.model import Scenario
-from amemgym_env.simulated.profiles import PROFILES, Weaknesses
+from amemgym_env.simulated.profiles import PROFILES, ErrorRates
 from experiments.calibrate.fit import RANGES, Bench, agent_of, equally_good, search
 from experiments.calibrate.paper_figures import CONTRASTS, FAILURE_RATES, ON_POLICY
 from experiments.calibrate.run import conclusions
@@ -26,7 +26,7 @@ def test_the_tables_agree_with_each_other() -> None:
 
 
 def test_every_mechanism_has_a_range_and_the_profile_lies_in_it() -> None:
-    assert set(RANGES) == set(Weaknesses.__slots__)
+    assert set(RANGES) == set(ErrorRates.__slots__)
     for name, (low, high) in RANGES.items():
         assert low <= getattr(PROFILES["calibrated"], name) <= high
 
@@ -41,8 +41,8 @@ def test_labels_name_their_agents(label: str) -> None:
 
 def test_the_search_lowers_the_cost_and_is_the_same_each_time(tiny: list[Scenario]) -> None:
     bench = Bench(tiny, Game(upper_bound=False))
-    targets = {"native": bench.played("native", Weaknesses(comprehension_miss=0.3)).rates}
-    start = Weaknesses()
+    targets = {"native": bench.played("native", ErrorRates(comprehension_miss=0.3)).rates}
+    start = ErrorRates()
     best, cost = search(bench, start, rounds=2, step=0.3, targets=targets)
     assert cost < bench.cost(start, targets)
     assert search(Bench(tiny, Game(upper_bound=False)), start, rounds=2, step=0.3,
@@ -58,12 +58,12 @@ def test_equally_good_sets_are_as_good_as_they_say(tiny: list[Scenario]) -> None
     assert all(bench.cost(item, targets) <= 0.05 for item in found)
 
 
-def test_agents_without_a_written_memory_are_played_once_for_writing_weaknesses(
+def test_agents_without_a_written_memory_are_played_once_for_writing_rates(
     tiny: list[Scenario],
 ) -> None:
     bench = Bench(tiny, Game(upper_bound=False))
-    first = bench.played("native", Weaknesses(slip=0.1))
-    assert bench.played("native", Weaknesses(slip=0.1, extraction_miss=0.4)) is first
+    first = bench.played("native", ErrorRates(answer_error=0.1))
+    assert bench.played("native", ErrorRates(answer_error=0.1, extraction_miss=0.4)) is first
 
 
 def test_conclusions_are_read_from_the_scores() -> None:

@@ -28,7 +28,7 @@ from amemgym_env.prompts.memory import INFORMATION_TYPES, DictionaryUpdate, Fact
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
 from amemgym_env.simulated.model import SimulatedModel
-from amemgym_env.simulated.profiles import Weaknesses
+from amemgym_env.simulated.profiles import ErrorRates
 from experiments.app import hydra_app as job
 from experiments.app.settings import checked
 from experiments.evolve import loop as evolution
@@ -38,7 +38,7 @@ from experiments.evolve.conditions import Stage, emptied, oracle, play
 from experiments.evolve.loop import FromFeedback, Policy, propose, step
 from experiments.evolve.settings import EvolveSettings
 
-FORGETFUL = Weaknesses(extraction_miss=0.4)
+FORGETFUL = ErrorRates(extraction_miss=0.4)
 
 
 class Scripted(Backend):
