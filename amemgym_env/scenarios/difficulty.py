@@ -1,4 +1,4 @@
-"""How hard a scenario is made to play: what is added to it, and how little memory there is."""
+"""Difficulty levels: added sessions and mentions, memory capacity, reader confusion."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from amemgym_env.errors import ConfigError, near
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How hard a scenario is made to play, and the defaults of the number environments."""
+    """Additions to a scenario, and the memory limits of the number environments."""
 
     name: str
     distractor_sessions: int = 0
-    """Sessions a period in which nothing is given away."""
+    """Sessions per period that expose nothing."""
     late: float = 0.0
-    """Probability that an exposure comes after a session's opener (sessions of >= 2 rounds)."""
+    """Probability that an exposure follows the session's opener (sessions of >= 2 rounds)."""
     re_mentions: int = 0
-    """Rounds a period (from 1 on) in which the user repeats a value that still holds."""
+    """Rounds per period (from 1 on) in which the user repeats a current value."""
     capacity: int | None = None
     """Entries that the memory bank holds; None: unbounded."""
     top_k: int | None = None
     """Entries retrieved for a message; None: all."""
     confusion: float = 0.0
-    """Probability that the reader takes a stale value which is shown beside the newest one."""
+    """Probability that the answer model reads a stale value instead of the newest."""
 
 
 DIFFICULTIES: dict[str, Difficulty] = {

@@ -1,7 +1,7 @@
-"""A scenario: one persona's whole truth, immutable, in the benchmark's own file shape.
+"""Immutable model of a scenario, in the shape of the benchmark's files.
 
 Field names are those of the benchmark's JSON, so that loading and saving is the identity; fields
-that this project does not know are kept. `rules.py` says what a valid scenario is.
+that this project does not know are kept. `validation.py` checks it.
 Paper: AMemGym, Section 3.
 """
 

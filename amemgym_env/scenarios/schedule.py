@@ -1,7 +1,7 @@
-"""Which scenario and script an environment plays as its n-th episode: a function of seed and n.
+"""Schedule of episodes: the scenario and script of the n-th episode as a function of seed and n.
 
-Nothing else enters, so the sub-environments of a vector environment do not depend on each other,
-and an episode can be named and played again.
+The sub-environments of a vector environment are therefore independent, and any episode can be
+played again.
 """
 
 from __future__ import annotations

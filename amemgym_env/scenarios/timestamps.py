@@ -1,6 +1,6 @@
-"""Scenario time. Nothing in the package reads the wall clock for anything that is scored.
+"""Scenario timestamps. No score depends on the wall clock.
 
-A time without a zone is in the data set's own zone, taken as UTC, whatever `TZ` says.
+A time without a zone is read as UTC; the variable `TZ` has no effect.
 """
 
 from __future__ import annotations

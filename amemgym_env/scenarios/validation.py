@@ -1,7 +1,7 @@
-"""What a valid scenario is: every rule, checked before anything is played.
+"""Validation of scenarios, before anything is played.
 
-`problems` lists what makes a scenario unplayable or its scores wrong; `lints` lists what a user
-may knowingly accept. Both name scenario, period and field, what was expected and what was found.
+`problems` lists violations that make a scenario unplayable or its scores wrong; `lints` lists
+oddities that a user may accept. Both name the period, the field, the expected and the found value.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pydantic import Field
 from amemgym_env.errors import ConfigError, near
 from amemgym_env.generation.offline.settings import SHAPES
 from amemgym_env.generation.offline.settings import Settings as Shape
-from amemgym_env.generation.pipeline.scenario_pipeline import Manner
+from amemgym_env.generation.pipeline.scenario_pipeline import PipelineOptions
 from amemgym_env.scenarios.library import Split
 from experiments.app.settings import Count, LitellmBackend, SameBackend, Settings
 
@@ -72,13 +72,13 @@ class GenerateSettings(Settings):
         given = {name: getattr(self, name) for name in SHAPE_KEYS}
         return replace(SHAPES[self.shape], **{k: v for k, v in given.items() if v is not None})
 
-    def manner(self) -> Manner:
+    def options(self) -> PipelineOptions:
         """Return how a model makes scenarios.
 
         Raises:
             ConfigError: a number is out of range.
         """
-        return Manner(self.language, self.repairs, self.refinements, self.spare_questions)
+        return PipelineOptions(self.language, self.repairs, self.refinements, self.spare_questions)
 
     def file(self) -> Path:
         """Return the file to write.

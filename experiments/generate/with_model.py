@@ -19,8 +19,8 @@ from amemgym_env.errors import ConfigError
 from amemgym_env.generation.audit.judge import judge
 from amemgym_env.generation.audit.report import Figure
 from amemgym_env.generation.pipeline.personas import Person, people
-from amemgym_env.generation.pipeline.repair import Asker
-from amemgym_env.generation.pipeline.runner import Campaign, Outcome, bill, estimate
+from amemgym_env.generation.pipeline.repair import RepairingClient
+from amemgym_env.generation.pipeline.runner import PipelineRunner, RunnerResult, bill, estimate
 from amemgym_env.models.client import Models
 from amemgym_env.models.journal import FileJournal, Journal, MemoryJournal
 from amemgym_env.models.litellm.backend import LitellmModel
@@ -67,7 +67,7 @@ def generate_by_model(settings: GenerateSettings, console: Console) -> int:
         ConfigError: settings, personas or a model cannot be used; nothing was asked.
         RunError: another process writes the file; nothing was asked.
     """
-    path, shape, manner = settings.file(), settings.shaped(), settings.manner()
+    path, shape, options = settings.file(), settings.shaped(), settings.options()
     chosen = people(settings.personas, settings.split, settings.n, settings.seed)
     models = backends(settings)
     templates = (
@@ -76,12 +76,12 @@ def generate_by_model(settings: GenerateSettings, console: Console) -> int:
         else Templates.from_folder(settings.templates, GENERATING)
     )
     if settings.dry_run:
-        _print_estimate(estimate(chosen, shape, manner, settings.seed), models, settings, console)
+        _print_estimate(estimate(chosen, shape, options, settings.seed), models, settings, console)
         return 0
-    campaign = Campaign(
+    campaign = PipelineRunner(
         dict(models),
         shape,
-        manner,
+        options,
         settings.seed,
         templates,
         settings.workers,
@@ -92,7 +92,7 @@ def generate_by_model(settings: GenerateSettings, console: Console) -> int:
 
 
 def _made(
-    campaign: Campaign,
+    campaign: PipelineRunner,
     chosen: Sequence[Person],
     path: Path,
     settings: GenerateSettings,
@@ -145,7 +145,7 @@ def judged(
             if event.get("usage"):
                 model.remember(Usage(**event["usage"]))
         models = Models({"assistant": model}, BUILT_IN, journal.write, Recorded(earlier))
-        ask = Asker(models, settings.repairs)
+        ask = RepairingClient(models, settings.repairs)
         others = scenarios[:_OTHERS]
 
         def script_of(scenario: Scenario) -> Script:
@@ -169,7 +169,7 @@ class _Progress:
         print(f"{self._done} of {self._total}: {person.id} {said}", file=sys.stderr)
 
 
-def _print_outcome(outcome: Outcome, console: Console) -> None:
+def _print_outcome(outcome: RunnerResult, console: Console) -> None:
     given_up = [(made.scenario.id, found) for made in outcome.made for found in made.given_up]
     for person, found in given_up[:SHOWN]:
         console.print(f"{person}: gave up {found.question!r} ({found.step}: {found.reason})",

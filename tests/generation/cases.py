@@ -10,9 +10,9 @@ from typing import Any
 
 from amemgym_env.errors import BudgetExceeded
 from amemgym_env.generation.offline.settings import Settings
-from amemgym_env.generation.pipeline.mock_model import Rehearsal
+from amemgym_env.generation.pipeline.mock_model import MockModel
 from amemgym_env.generation.pipeline.personas import people
-from amemgym_env.generation.pipeline.runner import Campaign
+from amemgym_env.generation.pipeline.runner import PipelineRunner
 from amemgym_env.models.backend import Call, Completion
 from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios import validation as rules
@@ -22,7 +22,7 @@ SMALL = Settings(periods=2, questions=3, changes_per_period=2, max_changes_per_v
 PEOPLE = people(None, "train", 3, 0)
 
 
-class Model(Rehearsal):
+class Model(MockModel):
     """A rehearsal that is recorded like a real model, and may fail or misanswer."""
 
     simulated = False
@@ -49,8 +49,8 @@ class Model(Rehearsal):
         return super().complete(call)
 
 
-def campaign(model: Model, shape: Settings = SMALL, **given: Any) -> Campaign:
-    return Campaign({"assistant": model}, shape, **given)
+def campaign(model: Model, shape: Settings = SMALL, **given: Any) -> PipelineRunner:
+    return PipelineRunner({"assistant": model}, shape, **given)
 
 
 def tokens(bill: Mapping[str, Usage]) -> dict[str, tuple[int, int]]:

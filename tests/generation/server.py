@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from amemgym_env.generation.pipeline.mock_model import Rehearsal
+from amemgym_env.generation.pipeline.mock_model import MockModel
 from amemgym_env.prompts.generation import GENERATING
 from amemgym_env.prompts.generation.ratings import RATINGS
 from tests.support.chat_server import Behaviour, Faults, ModelServer
@@ -44,10 +44,10 @@ class GenerationServer(ModelServer):
     """The server with a rehearsal behind it; counts answers by kind."""
 
     def __init__(
-        self, behaviour: Behaviour | None = None, rehearsal: Rehearsal | None = None
+        self, behaviour: Behaviour | None = None, rehearsal: MockModel | None = None
     ) -> None:
         super().__init__(behaviour)
-        self.rehearsal = rehearsal or Rehearsal()
+        self.rehearsal = rehearsal or MockModel()
 
     def _completion(
         self, body: dict[str, Any], kind: str, messages: list[dict[str, Any]], fault: str | None
@@ -72,6 +72,6 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=600.0)
     given = parser.parse_args()
     behaviour = Behaviour(faults=Faults(given.share, FAULTS))
-    with GenerationServer(behaviour, Rehearsal(given.clumsy)) as server:
+    with GenerationServer(behaviour, MockModel(given.clumsy)) as server:
         print(server.address, flush=True)
         time.sleep(given.seconds)

@@ -11,11 +11,11 @@ import pytest
 from amemgym_env.errors import ConfigError, TransportError
 from amemgym_env.generation.audit.judge import judge
 from amemgym_env.generation.offline.settings import BASE, EXTRA, Settings
-from amemgym_env.generation.pipeline.mock_model import Rehearsal
+from amemgym_env.generation.pipeline.mock_model import MockModel
 from amemgym_env.generation.pipeline.personas import Person
-from amemgym_env.generation.pipeline.repair import Asker
+from amemgym_env.generation.pipeline.repair import RepairingClient
 from amemgym_env.generation.pipeline.runner import estimate
-from amemgym_env.generation.pipeline.scenario_pipeline import Making, Manner
+from amemgym_env.generation.pipeline.scenario_pipeline import PipelineOptions, ScenarioPipeline
 from amemgym_env.models.client import Models
 from amemgym_env.scenarios import files as scenario_files
 from amemgym_env.scenarios.library import topics
@@ -25,7 +25,9 @@ from tests.generation.cases import PEOPLE, SMALL, Model, campaign, tokens, valid
 
 @pytest.mark.parametrize("shape", [SMALL, BASE, EXTRA], ids=["small", "base", "extra"])
 def test_a_scenario_is_valid_and_in_the_benchmarks_shape(shape: Settings) -> None:
-    made = Making(PEOPLE[0], shape, Manner(), Models({"assistant": Rehearsal()})).made()
+    made = ScenarioPipeline(
+        PEOPLE[0], shape, PipelineOptions(), Models({"assistant": MockModel()})
+    ).made()
     valid(made.scenario, shape)
     item = made.scenario.to_json()
     assert set(item) == {"id", "start_time", "user_profile", "state_schema", "periods", "qas"}
@@ -40,7 +42,9 @@ def test_a_scenario_is_valid_and_in_the_benchmarks_shape(shape: Settings) -> Non
 
 def test_the_language_reaches_every_step_that_writes_texts() -> None:
     model = Model(clumsy=0.3)
-    Making(PEOPLE[0], SMALL, Manner("Frisian"), Models({"assistant": model})).made()
+    ScenarioPipeline(
+        PEOPLE[0], SMALL, PipelineOptions("Frisian"), Models({"assistant": model})
+    ).made()
     writing = ("Invent", "Tell why", "begins some", "Rewrite", "for each of several circumstances")
     for text in model.asked:
         first = json.loads(text)[0]["content"]
@@ -49,10 +53,12 @@ def test_the_language_reaches_every_step_that_writes_texts() -> None:
 
 
 def test_misread_texts_are_refined_and_what_stays_misread_is_given_up_and_reported() -> None:
-    plain = Making(PEOPLE[0], SMALL, Manner(), Models({"assistant": Rehearsal()})).made()
+    plain = ScenarioPipeline(
+        PEOPLE[0], SMALL, PipelineOptions(), Models({"assistant": MockModel()})
+    ).made()
     lost = plain.scenario.qas[1].required_info[0]
-    stubborn = Models({"assistant": Rehearsal(0.2, frozenset([lost]))})
-    made = Making(PEOPLE[0], SMALL, Manner(), stubborn).made()
+    stubborn = Models({"assistant": MockModel(0.2, frozenset([lost]))})
+    made = ScenarioPipeline(PEOPLE[0], SMALL, PipelineOptions(), stubborn).made()
     valid(made.scenario, SMALL)
     assert lost not in made.scenario.state_schema
     assert made.refined > 0
@@ -66,7 +72,7 @@ def test_misread_texts_are_refined_and_what_stays_misread_is_given_up_and_report
 
 def test_no_refinement_asks_the_same_twice() -> None:
     model = Model(never=frozenset([next(iter(topics("train")[0].variables))]), clumsy=0.5)
-    campaign(model, manner=Manner(spare_questions=10)).run(PEOPLE, Path("calls"))
+    campaign(model, options=PipelineOptions(spare_questions=10)).run(PEOPLE, Path("calls"))
     assert sum("Rewrite" in text for text in model.asked) > 10
     assert all(count == 1 for text, count in model.asked.items() if "Rewrite" in text)
 
@@ -82,11 +88,13 @@ def test_too_few_questions_left_fail_the_person_with_the_arithmetic() -> None:
 
 def test_unresolved_conflicts_give_one_question_up() -> None:
     model = Model()
-    making = Making(PEOPLE[0], SMALL, Manner(), Models({"assistant": model}))
+    making = ScenarioPipeline(PEOPLE[0], SMALL, PipelineOptions(), Models({"assistant": model}))
     names = [draft.variables[0].name for draft in making._drafts()]
     conflict = [{"variables": [names[0], names[2]], "reason": "the same"}]
     model.wrong = {"Check the circumstances": json.dumps({"conflicts": conflict})}
-    making = Making(PEOPLE[0], SMALL, Manner(refinements=0), Models({"assistant": model}))
+    making = ScenarioPipeline(
+        PEOPLE[0], SMALL, PipelineOptions(refinements=0), Models({"assistant": model})
+    )
     left = [draft.variables[0].name for draft in making._drafts()]
     assert left == [names[0], names[1], *names[3:]]
     assert [found.reason for found in making.given_up] == ["the same"]
@@ -125,14 +133,16 @@ def test_one_persons_failure_never_loses_anothers() -> None:
 def test_replies_that_stay_wrong_fail_the_step_with_the_last_problem() -> None:
     model = Model()
     model.wrong = {"Decide the circumstances": '{"state": []}'}
-    (failed,) = campaign(model, manner=Manner(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
+    (failed,) = (
+        campaign(model, options=PipelineOptions(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
+    )
     assert failed.step == "initial state"
     assert failed.reason.startswith("no reply of 3 could be used; the last: expected the key ")
     asked = model.asked.total()
-    assert campaign(model, manner=Manner(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
+    assert campaign(model, options=PipelineOptions(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
     assert model.asked.total() == asked  # it fails again without a call; more repairs go on
     model.wrong = {}
-    assert campaign(model, manner=Manner(repairs=3)).run(PEOPLE[:1], Path("calls")).made
+    assert campaign(model, options=PipelineOptions(repairs=3)).run(PEOPLE[:1], Path("calls")).made
     assert model.asked.most_common(1)[0][1] == 1
 
 
@@ -182,24 +192,24 @@ def test_an_interrupt_stops_the_others_and_can_be_continued() -> None:
 def test_an_estimate_is_what_a_generation_without_repairs_uses() -> None:
     model = Model()
     outcome = campaign(model).run(PEOPLE[:1], Path("calls"))
-    guessed = estimate(PEOPLE[:1], SMALL, Manner())
+    guessed = estimate(PEOPLE[:1], SMALL, PipelineOptions())
     assert tokens(guessed) == tokens(outcome.bill)
-    assert estimate(PEOPLE, SMALL, Manner())["judge"].calls == 3 * guessed["judge"].calls
+    assert estimate(PEOPLE, SMALL, PipelineOptions())["judge"].calls == 3 * guessed["judge"].calls
     many = replace(SMALL, questions=100)
     with pytest.raises(ConfigError, match="there is no estimate; questions: no reply of 4"):
-        estimate(PEOPLE, many, Manner())
+        estimate(PEOPLE, many, PipelineOptions())
 
 
 def test_a_judge_rates_a_set_as_people_rated_the_papers() -> None:
     made = campaign(Model()).run(PEOPLE, Path("calls")).made
     scenarios = [found.scenario for found in made]
 
-    def figures(model: Rehearsal) -> list[tuple[str, float, str]]:
-        ask = Asker(Models({"assistant": model}), repairs=1)
+    def figures(model: MockModel) -> list[tuple[str, float, str]]:
+        ask = RepairingClient(Models({"assistant": model}), repairs=1)
         found = judge(scenarios, lambda s: build(s, "none", 0), ask, 20)
         return [(figure.name, figure.value, figure.note.split(";")[0]) for figure in found]
 
-    assert figures(Rehearsal()) == [
+    assert figures(MockModel()) == [
         ("exposure, rated by the judge", 1.0, "20 rated, 0 not"),
         ("state integrity, rated by the judge", 1.0, "9 rated, 0 not"),
         ("judge's agreement with the answers", 1.0, "20 rated, 0 not"),

@@ -17,7 +17,7 @@ import pytest
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.offline.settings import BASE
-from amemgym_env.generation.pipeline.mock_model import Rehearsal
+from amemgym_env.generation.pipeline.mock_model import MockModel
 from amemgym_env.scenarios import files as scenario_files
 from experiments.app.settings import CONF, LitellmBackend
 from experiments.generate import run as generate
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::Deprecat
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[GenerationServer]:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-CANARY")
-    with GenerationServer(Behaviour(), Rehearsal(clumsy=0.1)) as running:
+    with GenerationServer(Behaviour(), MockModel(clumsy=0.1)) as running:
         yield running
 
 

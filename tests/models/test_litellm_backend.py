@@ -16,7 +16,7 @@ from amemgym_env.agent import Question
 from amemgym_env.errors import BudgetExceeded, ConfigError, TransportError
 from amemgym_env.evaluation.results import Results
 from amemgym_env.evaluation.run import evaluate
-from amemgym_env.generation.pipeline.repair import Asker
+from amemgym_env.generation.pipeline.repair import RepairingClient
 from amemgym_env.models.backend import Call, Completion
 from amemgym_env.models.client import Models
 from amemgym_env.models.litellm.backend import LitellmModel
@@ -193,7 +193,7 @@ def test_b03_02_a_reply_that_is_billed_and_bad_is_counted_beside_the_one_after_i
     asked = model(server, budget_tokens=2_065)
     events: list[dict[str, Any]] = []
     models = Models({"assistant": asked}, recorder=events.append)
-    assert Asker(models, repairs=1).one("a step", Asked()) == 2
+    assert RepairingClient(models, repairs=1).one("a step", Asked()) == 2
     usage = models.usage["generation"]
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2, 2_010, 55)
     assert usage.usd == pytest.approx(2_010 * 0.4e-6 + 55 * 1.6e-6)

@@ -33,7 +33,7 @@ from amemgym_env.prompts.generation.texts import (
     Attempt,
     OpeningUtterances,
     PersonalAnswers,
-    Telling,
+    SessionContent,
     UtteranceReading,
     UtteranceRefinement,
 )
@@ -44,7 +44,7 @@ PETS = Variable("pets", ("none", "one", "many"))
 WORK = Variable("work_days", ("two", "three", "five"))
 DRAFTS = (Draft("What of my pets?", (PETS,)), Draft("When to rest?", (WORK,)))
 BOTH = (PETS, WORK)
-TELLING = Telling({"pets": "one"}, (PETS,), "A dog came.")
+TELLING = SessionContent({"pets": "one"}, (PETS,), "A dog came.")
 
 PROMPTS: tuple[Prompt[Any], ...] = (
     QuestionDrafts(PROFILE, SHAPE, "Dutch"),

@@ -21,7 +21,7 @@ from amemgym_env.evaluation.driver import AgentMaker, made_agent, play
 from amemgym_env.evaluation.results import Results
 from amemgym_env.evaluation.run import Game, evaluate
 from amemgym_env.generation.offline.settings import Settings
-from amemgym_env.generation.pipeline.scenario_pipeline import Manner
+from amemgym_env.generation.pipeline.scenario_pipeline import PipelineOptions
 from amemgym_env.models.backend import Call, Completion
 from amemgym_env.models.client import Models
 from amemgym_env.models.journal import MemoryJournal
@@ -271,15 +271,15 @@ class CutOnce(Model):
 def test_b01_16_a_list_of_questions_that_breaks_off_is_made_again_in_whole() -> None:
     ten = Settings(periods=2, questions=10, changes_per_period=2)
     for repairs in (0, 1):
-        manner = Manner(repairs=repairs, spare_questions=0)
+        options = PipelineOptions(repairs=repairs, spare_questions=0)
         model = CutOnce()
-        outcome = campaign(model, ten, manner=manner).run(PEOPLE[:1], Path(f"cut-{repairs}"))
+        outcome = campaign(model, ten, options=options).run(PEOPLE[:1], Path(f"cut-{repairs}"))
         if repairs:
             assert len(outcome.made[0].scenario.qas) == 10
         else:
             assert not outcome.made
             assert outcome.failed[0].step == "questions"
-    whole = campaign(Model(), ten, manner=Manner(spare_questions=0))
+    whole = campaign(Model(), ten, options=PipelineOptions(spare_questions=0))
     assert whole.run(PEOPLE[:1], Path("whole")).made == outcome.made
 
 
@@ -359,7 +359,9 @@ def test_b01_19_what_was_skipped_is_told_beside_the_scores(tiny: list[Scenario])
 def test_b01_19_a_reply_is_asked_for_again_with_what_was_wrong_and_not_for_ever() -> None:
     model = Model()
     model.wrong = {"Decide the circumstances": '["likes tea"]'}
-    (failed,) = campaign(model, manner=Manner(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
+    (failed,) = (
+        campaign(model, options=PipelineOptions(repairs=2)).run(PEOPLE[:1], Path("calls")).failed
+    )
     sent = [json.loads(text) for text in model.asked if "Decide the circumstances" in text]
     assert sorted(map(len, sent)) == [1, 3, 5]
     assert "expected a JSON object" in max(sent, key=len)[-1]["content"]

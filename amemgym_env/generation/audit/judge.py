@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from amemgym_env.errors import GenerationError
 from amemgym_env.generation.audit.form_leaks import played
 from amemgym_env.generation.audit.report import Figure
-from amemgym_env.generation.pipeline.repair import Asker
+from amemgym_env.generation.pipeline.repair import RepairingClient
 from amemgym_env.prompts.generation.ratings import AnswerAgreement, ExposureRating, IntegrityRating
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script
@@ -36,7 +36,7 @@ class _Asked(NamedTuple):
 def judge(
     scenarios: Iterable[Scenario],
     script_of: Callable[[Scenario], Script],
-    ask: Asker,
+    ask: RepairingClient,
     sample: int,
     seed: int = 0,
 ) -> tuple[Figure, ...]:

@@ -1,9 +1,7 @@
-"""A stand-in for a model that answers every call of the generation from the topic library.
+"""Mock model that answers every call of the pipeline from the topic library.
 
-It sees the messages alone, and says what a good model would: an utterance that gives the values
-away, the values that can be concluded from one, an answer for some circumstances. A generation is
-rehearsed with it to estimate what it will cost, and tests let a local server answer with it. Its
-scenarios are the library's: `source=library` makes them better.
+It reads the messages alone. It serves cost estimates and tests with a local server. Use
+`source=library` for scenarios from the library.
 """
 
 from __future__ import annotations
@@ -22,16 +20,16 @@ from amemgym_env.scenarios.library import Topic, Value, topics
 from amemgym_env.seeding import uniform
 
 _CHARACTERS = 4
-"""Characters of a token, about, in English."""
+"""Approximate characters per English token."""
 
 Rows = list[dict[str, Any]]
 
 
-class Rehearsal(Backend):
+class MockModel(Backend):
     """Answers from the train topics; tokens are counted from characters.
 
-    `clumsy` is the share of texts that give nothing away at first; texts about the variables
-    `never` do so however often they are refined.
+    `clumsy` is the share of first texts that expose nothing; texts about the variables in `never`
+    expose nothing after any refinement.
     """
 
     name = "rehearsal"
@@ -141,7 +139,7 @@ class Rehearsal(Backend):
         return draws.pick(topic.joint_utterances(names[0], names[1], (values[0], values[1])))
 
     def _exposures(self, text: str, _: Rows) -> dict[str, Any]:
-        return dict(_giveaways().get(text.split("\n")[1], {}))
+        return dict(_exposures_of_texts().get(text.split("\n")[1], {}))
 
     def _personal(self, text: str, rows: Rows) -> dict[str, Any]:
         answers = []
@@ -168,7 +166,7 @@ class Rehearsal(Backend):
         return {"number": fitting[0] if len(fitting) == 1 else 0}
 
     def _exposure_rating(self, text: str, rows: Rows) -> dict[str, Any]:
-        given = _giveaways().get(text.split("\n")[1], {})
+        given = _exposures_of_texts().get(text.split("\n")[1], {})
         found = [given.get(row["variable"]) == row["value"] for row in rows]
         return {"rating": 2 if all(found) else int(any(found))}
 
@@ -230,8 +228,8 @@ def _value(name: str, value: str) -> Value:
 
 
 @cache
-def _giveaways() -> dict[str, dict[str, str]]:
-    """Return what each exposing utterance of the library gives away."""
+def _exposures_of_texts() -> dict[str, dict[str, str]]:
+    """Return the values that each exposing utterance of the library exposes."""
     return dict(_exposing())
 
 

@@ -1,4 +1,4 @@
-"""Personas for the generation with a model: our pool, or a table with Nemotron-Personas' columns.
+"""Personas for the pipeline: the built-in pool, or a table with Nemotron-Personas' columns.
 
 A table is a CSV, JSON Lines or Parquet file. Text columns whose names end in `_list` hold a list
 written as text (`"['chess', 'rowing']"`), which is read as a literal and never evaluated. Every row

@@ -1,7 +1,7 @@
-"""A persona's course of life in the making: which variables change when, to what, and who is told.
+"""Plan of one generated scenario: variable changes by period, and the session of each change.
 
-The plan (which variables change in which period, what one session tells of) is drawn before any
-text is made, in places: a question that has to be given up leaves its places to a spare one.
+The plan is drawn before any text is made, for variable positions 0..M-1. A spare question takes
+over the positions of a question that is dropped.
 """
 
 from __future__ import annotations
@@ -15,34 +15,36 @@ from amemgym_env.generation.offline.sessions import session_groups
 from amemgym_env.generation.offline.settings import Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
 from amemgym_env.prompts.generation.questions import Draft
-from amemgym_env.prompts.generation.texts import Combination, Telling
+from amemgym_env.prompts.generation.texts import Combination, SessionContent
 from amemgym_env.seeding import Key
 
 Group = tuple[int, ...]
-"""Variables, by their places 0..M-1, that one session gives away."""
+"""Positions (0..M-1) of the variables that one session exposes."""
 
 
 class Place(NamedTuple):
-    """A session: its period and what it gives away."""
+    """A session: its period and the variables it exposes."""
 
     period: int
     group: Group
 
 
-class Matters:
-    """The questions of one persona by place, with the values that their variables have."""
+class ScenarioPlan:
+    """The questions of one persona, the plan of changes and the values by period."""
 
     def __init__(self, key: tuple[Key, ...], settings: Settings, drafts: Sequence[Draft]) -> None:
         self.settings = settings
         self.drafts = list(drafts)
         self._key = key
         self._size = settings.variables_per_question
-        self.plan = [[], *change_plan(settings, Draws(*key, "plan"))]
-        """For each period the variables that change, by place."""
+        self.changing_positions = [[], *change_plan(settings, Draws(*key, "plan"))]
+        """For each period, the positions of the variables that change."""
         draws = Draws(*key, "sessions")
         everything = list(range(settings.variables))
         groups = [session_groups(everything, settings, draws, initial=True)]
-        groups += [session_groups(changing, settings, draws) for changing in self.plan[1:]]
+        groups += [
+            session_groups(changing, settings, draws) for changing in self.changing_positions[1:]
+        ]
         self.sessions = [
             [Place(period, group) for group in found] for period, found in enumerate(groups)
         ]
@@ -60,7 +62,7 @@ class Matters:
         return place.group[0] // self._size
 
     def replace(self, question: int, draft: Draft) -> None:
-        """Put another question in a question's place; its course is still to be made."""
+        """Replace a question by another, whose values are not yet generated."""
         for variable in self.drafts[question].variables:
             self.courses.pop(variable.name, None)
         self.drafts[question] = draft
@@ -77,11 +79,13 @@ class Matters:
 
     def changing(self, period: int, questions: Collection[int]) -> tuple[Variable, ...]:
         """Return the variables of some questions that change in a period."""
-        places = (place for place in self.plan[period] if place // self._size in questions)
+        places = (
+            place for place in self.changing_positions[period] if place // self._size in questions
+        )
         return tuple(self.variable(place) for place in places)
 
     def state(self, period: int) -> dict[str, str]:
-        """Return the values that are known for a period, in the order of the schema."""
+        """Return the values generated for a period, in the order of the schema."""
         found = {}
         for variable in self.schema:
             course = self.courses.get(variable.name, [])
@@ -90,7 +94,7 @@ class Matters:
         return found
 
     def held(self, name: str) -> tuple[str, ...]:
-        """Return the values of a variable so far, in order, each turn once."""
+        """Return the values of a variable so far, in order, without repetition of neighbours."""
         course = self.courses[name]
         return tuple(v for i, v in enumerate(course) if i == 0 or v != course[i - 1])
 
@@ -98,28 +102,28 @@ class Matters:
         """Return the sessions about some questions, in order."""
         return [p for period in self.sessions for p in period if self.question(p) in questions]
 
-    def telling(self, place: Place, event: str | None = None) -> Telling:
-        """Return what a session is to give away."""
+    def content_of(self, place: Place, event: str | None = None) -> SessionContent:
+        """Return the values that a session must expose."""
         variables = tuple(self.variable(one) for one in place.group)
         exposes = {v.name: self.courses[v.name][place.period] for v in variables}
-        return Telling(exposes, variables, event)
+        return SessionContent(exposes, variables, event)
 
     def changes(self, place: Place) -> dict[str, tuple[str, str]]:
-        """Return the changes that a session tells of: old and new value by variable."""
+        """Return the changes that a session reports: old and new value by variable."""
         now, before = place.period, place.period - 1
         names = [self.variable(one).name for one in place.group]
         return {name: (self.courses[name][before], self.courses[name][now]) for name in names}
 
     def combinations(self, question: int) -> dict[Combination, bool]:
-        """Return a question's combinations, each with whether it is lived through.
+        """Return a question's combinations, each with whether it occurs in the scenario.
 
-        They come in random order: those lived through, filled up to `min_choices`.
+        The order is random. Occurring combinations are filled up to `min_choices`.
         """
         draft = self.drafts[question]
         sizes = [len(variable.values) for variable in draft.variables]
         indices = [
             tuple(v.values.index(self.courses[v.name][period]) for v in draft.variables)
-            for period in range(len(self.plan))
+            for period in range(len(self.changing_positions))
         ]
         draws = Draws(*self._key, "choices", question, draft.query)
         course = Course(sizes, self.settings.gradual, draws)

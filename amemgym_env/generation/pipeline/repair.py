@@ -1,4 +1,4 @@
-"""Asks a model for one step: what cannot be used is put back with what was wrong, within a cap."""
+"""Model calls with repair: an unusable reply is sent back with its problem, up to a limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CAUSES: dict[Cause, str] = {
 
 
 class Repairable(Protocol[T_co]):
-    """A prompt that can be asked again with what was wrong."""
+    """A prompt that can be asked again with the problem of the last reply."""
 
     def parse(self, text: str) -> T_co:
         """Return what a reply says; raises ParseError."""
@@ -32,8 +32,8 @@ class Repairable(Protocol[T_co]):
         ...
 
 
-class Asker:
-    """The models of one persona, asked with `repairs` further attempts for each step."""
+class RepairingClient:
+    """Client that makes up to `repairs` further attempts at each step."""
 
     def __init__(self, models: Models, repairs: int) -> None:
         self._models = models
@@ -62,7 +62,7 @@ class Asker:
         return results
 
     def each(self, step: str, prompts: Sequence[Repairable[T]]) -> list[T | GenerationError]:
-        """Return the result of each call, or why none of its replies could be used.
+        """Return the result of each call, or the error when no reply could be used.
 
         Raises:
             GenerationError: a call failed for good, so nothing is known of its reply; the same
@@ -98,7 +98,7 @@ def _as_prompt(prompt: Any) -> Prompt[Any]:
 
 
 def _problem(prompt: Repairable[Any], outcome: Outcome[Any]) -> str:
-    """Return what was wrong with a reply, in words for the model."""
+    """Return the problem of a reply, in words for the model."""
     if outcome.cause in ("filtered", "context_exceeded") or not outcome.text.strip():
         return _CAUSES[outcome.cause or "empty"]
     try:

@@ -1,8 +1,7 @@
-"""Round trips: each text is read back by a model that sees it alone, and refined if misread.
+"""Round-trip checks: a model reads each text back without context; misread texts are refined.
 
-An utterance must yield the values that it is to give away, and none that are not so; an answer
-must yield its combination among those of its question. What is still misread after the last
-refinement is returned as such.
+An utterance must yield exactly the values it exposes. An answer must yield its combination among
+those of its question. Texts that are still misread after the last refinement are returned.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from amemgym_env.errors import GenerationError
-from amemgym_env.generation.pipeline.plan import Matters, Place
-from amemgym_env.generation.pipeline.repair import Asker, Repairable
+from amemgym_env.generation.pipeline.plan import Place, ScenarioPlan
+from amemgym_env.generation.pipeline.repair import Repairable, RepairingClient
 from amemgym_env.prompts.generation.texts import (
     AnswerReading,
     AnswerRefinement,
@@ -28,7 +27,7 @@ R = TypeVar("R")
 
 
 class Attempts(Protocol):
-    """What round trips need to know of how a scenario is made."""
+    """Options that round trips need."""
 
     @property
     def refinements(self) -> int:
@@ -42,7 +41,7 @@ class Attempts(Protocol):
 
 
 class Misread(NamedTuple):
-    """A text that is not understood as it should be."""
+    """A misread text, its step and its problem."""
 
     step: str
     text: str
@@ -54,9 +53,9 @@ class RoundTrip(Generic[K, R]):
 
     step: str
 
-    def __init__(self, ask: Asker, manner: Attempts) -> None:
+    def __init__(self, ask: RepairingClient, options: Attempts) -> None:
         self._ask = ask
-        self._manner = manner
+        self._options = options
         self.refined = 0
         """Texts that were understood only after a refinement."""
 
@@ -65,11 +64,11 @@ class RoundTrip(Generic[K, R]):
         kept: dict[K, str] = {}
         open_texts = dict(texts)
         attempts: dict[K, tuple[Attempt, ...]] = {}
-        for left in range(self._manner.refinements, -1, -1):
+        for left in range(self._options.refinements, -1, -1):
             problems = self._problems(open_texts, kept)
             good = {key: text for key, text in open_texts.items() if key not in problems}
             kept |= good
-            if left < self._manner.refinements:
+            if left < self._options.refinements:
                 self.refined += len(good)
             open_texts = {key: open_texts[key] for key in problems}
             if not problems or not left:
@@ -138,16 +137,16 @@ class UtteranceTrip(RoundTrip[Place, Mapping[str, str]]):
 
     def __init__(
         self,
-        ask: Asker,
-        manner: Attempts,
+        ask: RepairingClient,
+        options: Attempts,
         profile: str,
-        matters: Matters,
+        plan: ScenarioPlan,
         events: Mapping[Place, str],
         others: Collection[str],
     ) -> None:
-        super().__init__(ask, manner)
+        super().__init__(ask, options)
         self._profile = profile
-        self._matters = matters
+        self._plan = plan
         self._events = events
         self._others = others
         """Utterances of the scenario that stand already."""
@@ -162,14 +161,14 @@ class UtteranceTrip(RoundTrip[Place, Mapping[str, str]]):
 
     def reading(self, key: Place, text: str) -> Repairable[Mapping[str, str]]:
         """Return the judge's reading against the whole schema."""
-        return UtteranceReading(text, self._matters.schema)
+        return UtteranceReading(text, self._plan.schema)
 
     def problem(self, key: Place, read: Mapping[str, str]) -> str | None:
         """Return a value that is not given away, or one given away that is not so.
 
         Another value than the exposed ones may show if it is true: nothing false is learnt.
         """
-        wanted, state = self._matters.telling(key).exposes, self._matters.state(key.period)
+        wanted, state = self._plan.content_of(key).exposes, self._plan.state(key.period)
         for name, value in wanted.items():
             if read.get(name) != value:
                 seen = repr(read[name]) if name in read else "nothing"
@@ -183,8 +182,8 @@ class UtteranceTrip(RoundTrip[Place, Mapping[str, str]]):
         self, key: Place, attempts: tuple[Attempt, ...], kept: Mapping[Place, str]
     ) -> Repairable[str]:
         """Return the call for a better utterance."""
-        telling = self._matters.telling(key, self._events.get(key))
-        return UtteranceRefinement(self._profile, telling, attempts, self._manner.language)
+        telling = self._plan.content_of(key, self._events.get(key))
+        return UtteranceRefinement(self._profile, telling, attempts, self._options.language)
 
 
 class AnswerTrip(RoundTrip[tuple[int, int], int | None]):
@@ -192,8 +191,10 @@ class AnswerTrip(RoundTrip[tuple[int, int], int | None]):
 
     step = "answers"
 
-    def __init__(self, ask: Asker, manner: Attempts, prompts: Sequence[PersonalAnswers]) -> None:
-        super().__init__(ask, manner)
+    def __init__(
+        self, ask: RepairingClient, options: Attempts, prompts: Sequence[PersonalAnswers]
+    ) -> None:
+        super().__init__(ask, options)
         self._prompts = prompts
 
     def family(self, key: tuple[int, int]) -> int:
@@ -229,5 +230,5 @@ class AnswerTrip(RoundTrip[tuple[int, int], int | None]):
             asked.combinations[index],
             others,
             attempts,
-            self._manner.language,
+            self._options.language,
         )

@@ -1,8 +1,8 @@
-"""Makes the scenarios of many people with a model, at once, and keeps the accounts.
+"""Runner that generates the scenarios of many personas with a model, concurrently.
 
-Every call stands in its person's journal as it happens; what is there is not asked again, so the
-same command continues where it was stopped, or failed. One person's failure never touches
-another's, and the result does not depend on how many are made at once.
+Each persona has a journal of its calls. A recorded call is not made again, so the same command
+continues after a stop or a failure. A failure affects one persona only, and the result does not
+depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ from typing import Any, NamedTuple
 
 from amemgym_env.errors import BudgetExceeded, ConfigError, GenerationError
 from amemgym_env.generation.offline.settings import Settings
-from amemgym_env.generation.pipeline.mock_model import Rehearsal
+from amemgym_env.generation.pipeline.mock_model import MockModel
 from amemgym_env.generation.pipeline.personas import Person
-from amemgym_env.generation.pipeline.scenario_pipeline import Made, Making, Manner
+from amemgym_env.generation.pipeline.scenario_pipeline import (
+    PipelineOptions,
+    PipelineResult,
+    ScenarioPipeline,
+)
 from amemgym_env.models.client import Backend, Models
 from amemgym_env.models.journal import Event, FileJournal
 from amemgym_env.models.replay import Recorded
@@ -27,7 +31,7 @@ from amemgym_env.scenarios.files import slug
 
 
 class Failed(NamedTuple):
-    """A person without a scenario, the step that failed, and why."""
+    """A persona without a scenario, the step that failed and the reason."""
 
     person: str
     step: str
@@ -35,15 +39,15 @@ class Failed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a campaign, in the order of its people."""
+class RunnerResult:
+    """Results of a run, in the order of its personas."""
 
-    made: tuple[Made, ...]
+    made: tuple[PipelineResult, ...]
     failed: tuple[Failed, ...]
     stopped: str | None
-    """Why no further calls were made, if so: the rest can be made by the same command."""
+    """Reason why calls stopped early, or None; the same command generates the rest."""
     bill: Mapping[str, Usage]
-    """What all calls in the journals cost, by role, and `retries`: attempts that gave nothing."""
+    """Usage of all calls in the journals by role; `retries` are failed attempts."""
     calls: Mapping[str, int]
     """Calls by kind."""
 
@@ -66,22 +70,22 @@ class Outcome:
 
 
 @dataclass
-class Campaign:
-    """What the scenarios of one campaign share."""
+class PipelineRunner:
+    """Settings shared by all scenarios of a run."""
 
     backends: Mapping[str, Backend]
     """Keys `assistant` (generates) and `judge` (reads texts back; default: the same)."""
     settings: Settings
-    manner: Manner = field(default_factory=Manner)
+    options: PipelineOptions = field(default_factory=PipelineOptions)
     seed: int = 0
     templates: Templates = BUILT_IN
     workers: int = 4
-    """People at once; the calls at once are the backend's to limit."""
+    """Personas at once; the backend limits concurrent calls."""
     progress: Callable[[Person, str], None] = lambda person, what: None
-    """Told `made` or the step that failed, from several threads."""
+    """Called with `made` or the failed step, from several threads."""
 
-    def run(self, people: Sequence[Person], folder: Path) -> Outcome:
-        """Make a scenario of each person; `folder` holds their journals.
+    def run(self, people: Sequence[Person], folder: Path) -> RunnerResult:
+        """Generate a scenario for each persona; `folder` holds their journals.
 
         Raises:
             ConfigError: the provider refuses the key, the model or the address.
@@ -100,8 +104,8 @@ class Campaign:
                 _cancel(making)
                 raise
         events = [event for path in journals for event in FileJournal(path).read()]
-        return Outcome(
-            tuple(found for found in results if isinstance(found, Made)),
+        return RunnerResult(
+            tuple(found for found in results if isinstance(found, PipelineResult)),
             tuple(found for found in results if isinstance(found, Failed)),
             self._stopped,
             bill(events),
@@ -109,7 +113,7 @@ class Campaign:
         )
 
     def _remember(self, journals: Iterable[Path]) -> None:
-        """Count what earlier runs have spent against the budgets."""
+        """Count the usage of earlier runs against the budgets."""
         for path in journals:
             for event in FileJournal(path).read():
                 if event.get("usage"):
@@ -117,7 +121,7 @@ class Campaign:
                     backend = self.backends.get(role, self.backends["assistant"])
                     backend.remember(Usage(**event["usage"]))
 
-    def _one(self, person: Person, path: Path) -> Made | Failed:
+    def _one(self, person: Person, path: Path) -> PipelineResult | Failed:
         with FileJournal(path) as journal:
             models = Models(
                 self.backends,
@@ -126,7 +130,7 @@ class Campaign:
                 Recorded(journal.read()),
                 lambda: self._stopped,
             )
-            making = Making(person, self.settings, self.manner, models, self.seed)
+            making = ScenarioPipeline(person, self.settings, self.options, models, self.seed)
             try:
                 made = making.made()
             except GenerationError as error:
@@ -145,7 +149,7 @@ def _cancel(making: Iterable[Future[Any]]) -> None:
 
 
 def bill(events: Iterable[Event]) -> dict[str, Usage]:
-    """Return what the calls in journals cost, by role, and `retries`."""
+    """Return the usage of the calls in journals by role; `retries` are failed attempts."""
     found: dict[str, Usage] = {}
     for event in events:
         if event["event"] != "call":
@@ -166,18 +170,18 @@ def counts(events: Iterable[Event]) -> dict[str, int]:
 
 
 def estimate(
-    people: Sequence[Person], settings: Settings, manner: Manner, seed: int = 0
+    people: Sequence[Person], settings: Settings, options: PipelineOptions, seed: int = 0
 ) -> dict[str, Usage]:
-    """Return about what a campaign will use, by role, without a price and without a repair.
+    """Return the estimated usage of a run by role, without prices and repairs.
 
-    One person's generation is rehearsed offline, and its tokens are multiplied.
+    One persona is generated with the mock model, and its tokens are multiplied.
 
     Raises:
         ConfigError: the topic library has too little to rehearse such settings with.
     """
-    models = Models({"assistant": Rehearsal()})
+    models = Models({"assistant": MockModel()})
     try:
-        Making(people[0], settings, manner, models, seed).made()
+        ScenarioPipeline(people[0], settings, options, models, seed).made()
     except GenerationError as error:
         raise ConfigError(
             f"dry_run: the topic library cannot rehearse these settings, so there is no estimate; "

@@ -53,7 +53,7 @@ def attempt_rows(attempts: Sequence[Attempt]) -> str:
     return listing({"text": found.text, "problem": found.problem} for found in attempts)
 
 
-class Telling(NamedTuple):
+class SessionContent(NamedTuple):
     """What one utterance is to give away, and why it came about."""
 
     exposes: Mapping[str, str]
@@ -81,7 +81,7 @@ class OpeningUtterances(Step[tuple[str, ...]]):
 
     profile: str
     date: str
-    tellings: tuple[Telling, ...]
+    tellings: tuple[SessionContent, ...]
     language: str
     kind: ClassVar[str] = "opening_utterances"
     schema: ClassVar[Mapping[str, Any] | None] = list_schema(
@@ -123,7 +123,7 @@ class UtteranceRefinement(Step[str]):
     """A better utterance in place of one that was not understood as it should be."""
 
     profile: str
-    telling: Telling
+    telling: SessionContent
     attempts: tuple[Attempt, ...]
     language: str
     kind: ClassVar[str] = "utterance_refinement"
