@@ -284,12 +284,12 @@ def test_every_collected_function_of_the_tests_states_something() -> None:
 def _print_house() -> None:
     lines: Counter[str] = Counter()
     for module, path in modules().items():
-        if module not in PACKAGES:
+        if module not in PACKAGES and not is_front(module):
             lines["/".join(room_of(module))] += len(path.read_text("utf-8").splitlines())
     counted = Counter(
         ("/".join(room_of(module)), "/".join(room_of(target)))
         for module, target in arrows()
-        if module not in PACKAGES and room_of(module) != room_of(target)
+        if not is_front(module) and room_of(module) != room_of(target)
     )
     for room, number in sorted(lines.items()):
         to = [f"{b.split('/')[1]} {n}" for (a, b), n in sorted(counted.items()) if a == room]
