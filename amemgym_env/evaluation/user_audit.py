@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from amemgym_env.generation.audit.exposure_reader import THRESHOLD, library_reader
+from amemgym_env.generation.audit.exposure_classifier import THRESHOLD, library_classifier
 from amemgym_env.memory.embedding import DEFAULT, Vectors
 from amemgym_env.models.journal import Event
 from amemgym_env.scenarios.library import Topic, topic_index
@@ -139,7 +139,7 @@ class TextReader:
             place = int(np.argmax(similar))
             nearest.append((float(similar[place]), topic, pairs[place]))
         similarity, topic, exposed = max(nearest, key=lambda row: row[0])
-        if similarity <= 0 or library_reader().scores([text], topic)[0] < THRESHOLD:
+        if similarity <= 0 or library_classifier().scores([text], topic)[0] < THRESHOLD:
             return {}
         return {name: value for name, value in exposed if name in self._schema}
 

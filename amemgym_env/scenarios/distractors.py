@@ -1,7 +1,7 @@
-"""Which distractors a script's user tells, and in what order.
+"""Selection and order of the distractors of a script.
 
-A distractor speaks of a topic of the user's without saying anything of the user's present. Where a
-scenario has no topic library, other users' openers stand in.
+A distractor concerns a topic of the user and exposes nothing of the user's present. In a scenario
+without a topic library, openers of other users are used instead.
 """
 
 from __future__ import annotations

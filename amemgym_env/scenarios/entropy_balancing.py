@@ -1,8 +1,7 @@
-"""The form of utterances, and how to draw them so that form tells nothing.
+"""Entropy balancing: sampling weights that make the form of quiet texts match exposing texts.
 
-People write a question about their neighbour a little longer than one about themselves. Were texts
-drawn evenly, length and punctuation alone would tell what gives something away. So texts are drawn
-by weights: how much likelier a text's form is among exposing utterances than among its own kind.
+Length and punctuation differ between kinds of utterances and would reveal the exposing ones.
+Weights exponential in the form features equalise the means (Hainmueller, 2012).
 """
 
 from __future__ import annotations
@@ -30,12 +29,11 @@ FORM = (
 )
 
 _MOST = 16.0
-"""Largest weight, and the inverse of the smallest: no text is drawn always or never."""
+"""Largest weight, and the inverse of the smallest."""
 _STEPS = 12
 _RIDGE = 1e-5
-"""Newton steps to the weights, and the pull towards even ones where few texts leave no choice. It
-is faint: words and their squares say nearly the same, and a small difference between them tells.
-"""
+"""Newton steps, and the ridge penalty towards uniform weights. The penalty is weak because the
+features words and words squared are nearly collinear."""
 
 
 def form(text: str) -> tuple[float, ...]:
@@ -59,12 +57,11 @@ def weights(
     wanted: Sequence[str],
     masses: Sequence[float],
 ) -> dict[str, float]:
-    """Return a weight for each text: drawn so, the mean form of texts is that of `wanted`.
+    """Return a weight for each text, such that the mean form equals that of `wanted`.
 
-    Somebody draws a group as often as its share says and then a text of it by weight; the texts
-    of `wanted` are met as often as their `masses` say. The weights are exponential in the form,
-    which among all weights that give these means is the choice nearest to drawing evenly. They are
-    at most `_MOST`, and at least its inverse.
+    A group is drawn with probability proportional to its share, then a text by its weight; the
+    texts of `wanted` occur in proportion to their `masses`. The weights are exponential in the
+    form, the closest to uniform with these means, and clipped to 1 / `_MOST` .. `_MOST`.
     """
     pool = [text for group in groups for text in group]
     rows = np.array([form(text) for text in [*wanted, *pool]])

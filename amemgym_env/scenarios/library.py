@@ -1,8 +1,7 @@
-"""The topic library: corners of everyday life, each with utterances for every value.
+"""Topic library: topics of everyday life with utterances for every value.
 
-A topic file holds two or three state variables and all text about them. This file decides how the
-files are typed, checked and found; what is drawn from them is the generator's and the script's
-business. Files are read once, through `importlib.resources`, when first asked for.
+A topic file holds two or three state variables and all texts about them. This module types, checks
+and loads the files, once, when they are first needed.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from amemgym_env.errors import ConfigError, InputError
 
 LIBRARY_NAME = "everyday"
 LIBRARY_VERSION = 1
-"""Goes up whenever a text changes that generated scenarios may hold."""
+"""Raised whenever a text changes that generated scenarios may contain."""
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -37,7 +36,7 @@ class _Part(BaseModel):
 
 
 class Fits(_Part):
-    """Whom a topic suits; the empty one suits any adult."""
+    """Conditions on the persona; empty means any adult."""
 
     min_age: int = 18
     max_age: int = 120
@@ -52,13 +51,13 @@ class Value(_Part):
     """All text about one value of a variable."""
 
     exposures: tuple[str, ...]
-    """User utterances that give exactly this value away, without naming it."""
+    """User utterances that expose exactly this value, without naming it."""
     events: tuple[str, ...]
-    """Sentences that tell what brought the value about; `{name}` stands for the user's name."""
+    """Sentences about the cause of the value; `{name}` is replaced by the user's name."""
     advice: tuple[str, ...]
-    """Two wordings of the one sentence of advice that suits this value and no other."""
+    """Two wordings of the advice that suits this value and no other."""
     distractors: dict[DistractorKind, tuple[str, ...]]
-    """Minimal pairs of the exposures that say nothing about the user's present."""
+    """Minimal pairs of the exposures that expose nothing of the user's present."""
 
 
 class Topic(_Part):
@@ -70,12 +69,12 @@ class Topic(_Part):
     variables: dict[str, dict[str, Value]]
     """Values of a variable are ordered: neighbours are a gradual change."""
     joint: dict[str, dict[str, tuple[str, ...]]]
-    """`"variable+variable"` -> `"value+value"` -> utterances that give both away."""
+    """`"variable+variable"` -> `"value+value"` -> utterances that expose both."""
     questions: tuple[str, ...]
     openers: tuple[str, ...]
-    """Neutral first utterances: they give no value away."""
+    """Neutral first utterances that expose nothing."""
     follow_ups: tuple[str, ...]
-    """Neutral later utterances, good after any reply: they give no value away."""
+    """Neutral later utterances that fit any reply and expose nothing."""
 
     def __hash__(self) -> int:
         """Hash by the id, so that topics can be keys."""
@@ -87,7 +86,7 @@ class Topic(_Part):
         return {variable: list(values) for variable, values in self.variables.items()}
 
     def joint_utterances(self, first: str, second: str, values: tuple[str, str]) -> tuple[str, ...]:
-        """Return the utterances that give away both values; empty when the pair has none."""
+        """Return the utterances that expose both values; empty when there are none."""
         return self.joint.get(f"{first}+{second}", {}).get("+".join(values), ())
 
 

@@ -1,7 +1,6 @@
-"""What a user says without giving anything away, for scenarios that bring no topic library.
+"""Neutral user texts for scenarios without a topic library.
 
-Each fits any topic and any reply of an assistant. Lengths and endings are mixed like those of
-real openers, so that form alone tells nothing.
+Each fits any topic and any reply. Lengths and endings are distributed like those of real openers.
 """
 
 FOLLOW_UPS: tuple[str, ...] = (

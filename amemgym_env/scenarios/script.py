@@ -1,9 +1,8 @@
-"""A script: a scenario made playable for one seed and difficulty.
+"""Script of an episode: a scenario made playable for one seed and difficulty.
 
-It fixes the order of sessions and rounds, every utterance of the simulated user with its time and
-what it gives away, and the order in which each question's options are shown. A real user model
-replaces the follow-ups of a script, nothing else. All draws are keyed by scenario, seed and
-place, so scripts do not depend on the order in which they are built.
+A script fixes the order of sessions and rounds, every user utterance with its time and exposures,
+and the order in which options are shown. A real user model replaces the follow-ups only. All draws
+are keyed by scenario, seed and position, so scripts do not depend on the order of building.
 Paper: AMemGym, Section 3.3. Late exposures, re-mentions and distractors go beyond the paper.
 """
 
@@ -29,11 +28,11 @@ from amemgym_env.scenarios.timestamps import instant, iso
 from amemgym_env.seeding import below, digest, permutation, uniform
 
 Exposures = tuple[tuple[str, str], ...]
-"""(variable, value) pairs that an utterance gives away."""
+"""(variable, value) pairs that an utterance exposes."""
 
 
 class Kind(StrEnum):
-    """What an utterance is for."""
+    """Purpose of an utterance."""
 
     OPENER = "opener"
     FOLLOW_UP = "follow_up"
@@ -53,17 +52,17 @@ class Utterance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One session as it is played: its time (ISO 8601) and an utterance for each round."""
+    """One session: its time (ISO 8601) and one utterance per round."""
 
     time: str
     utterances: tuple[Utterance, ...]
     source: int | None
-    """Index of the scenario's session that it plays; None for a distractor session."""
+    """Index of the scenario's session; None for a distractor session."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """Everything that a simulated user will say, and how the exams are shown."""
+    """All utterances of the simulated user, and the order of the exams' options."""
 
     scenario: Scenario
     difficulty: Difficulty
@@ -76,7 +75,7 @@ class Script:
 
     @cached_property
     def key(self) -> str:
-        """Hex digest of all that the script depends on: equal keys play the same episode."""
+        """Hex digest of the whole script; equal keys mean the same episode."""
         parts = {
             "scenario": self.scenario.key,
             "difficulty": asdict(self.difficulty),
@@ -124,8 +123,8 @@ def build(
 ) -> Script:
     """Return the script of a scenario for a difficulty and a seed.
 
-    `others` are the other scenarios of the set: where a scenario has no topic library, their
-    openers serve as its distractors.
+    `others` are the other scenarios of the set; their openers are the distractors of a scenario
+    without a topic library.
 
     Raises:
         ConfigError: unknown difficulty, a count below its range, or distractors asked for where
@@ -165,7 +164,7 @@ def _numbered(
 
 
 class _Builder:
-    """Builds the periods of one script; every draw names scenario, seed and place."""
+    """Builder of one script's periods; every draw names scenario, seed and position."""
 
     def __init__(
         self,
@@ -278,7 +277,7 @@ class _Builder:
     def _with_re_mentions(
         self, period: int, conversations: list[Conversation]
     ) -> list[Conversation]:
-        """Let drawn follow-ups repeat what the user said of values that still hold."""
+        """Replace drawn follow-ups by re-mentions of current values."""
         if period == 0:
             return conversations
         slots = [
@@ -319,7 +318,7 @@ class _Builder:
         return Utterance(0, f"{lead} {said.query}", Kind.RE_MENTION, exposures)
 
     def _shuffled(self, texts: Sequence[str], period: int, *key: str | int) -> list[str]:
-        """Order texts by draws in which their form tells nothing in a period (`balance`)."""
+        """Return texts in a random order, weighted by entropy balancing."""
         return order(
             texts, self._weights(initial=period == 0), "script", self.scenario.id, self.seed, *key
         )

@@ -1,8 +1,4 @@
-"""How the topic library's neutral texts are drawn, so that their form does not give them away.
-
-A text that exposes nothing is met among texts that expose something. Its weight (`balance`) makes
-it as long and as punctuated, on average, as those.
-"""
+"""Sampling weights of the topic library's neutral texts, by entropy balancing against exposures."""
 
 from __future__ import annotations
 
@@ -14,21 +10,19 @@ from amemgym_env.scenarios.library import DISTRACTOR_KINDS, Fits, Split, Topic, 
 
 _JOINT_INITIAL = 0.6
 _JOINT_LATER = {"opener": 0.17, "follow_up": 0.08, "distractor": 0.17}
-"""How many of the exposing utterances beside which a text is met give two values away at once: the
-most of period 0, where all is told, and few later. Later follow-ups are met beside late exposures
-and about as many re-mentions, which tell of one value each."""
+"""Share of exposing utterances that expose two values at once: in period 0, and later by the kind
+of the neutral text."""
 
 _INNER = 1.5
-"""How much oftener a change leads to a value with two neighbours than to one at an end: changes are
-mostly gradual."""
+"""Relative frequency of changes to a value with two neighbours; changes are mostly gradual."""
 
 
 @cache
 def form_weights(splits: tuple[Split, ...], *, initial: bool) -> dict[str, float]:
-    """Return the weights to draw the neutral texts of splits by, so that form tells nothing.
+    """Return the sampling weights of the neutral texts of some splits.
 
-    Distractors, openers and follow-ups are each weighed against the exposures (see `balance`) of a
-    topic's first two variables, as they are met in period 0 (`initial`) or later.
+    Distractors, openers and follow-ups are each balanced against the exposures of a topic's first
+    two variables, as they occur in period 0 (`initial`) or later.
     """
     return {text: weight for split in splits for text, weight in _fitted(split, initial).items()}
 
@@ -38,7 +32,7 @@ def _fitted(split: Split, initial: bool) -> dict[str, float]:
     shares: list[float] = []
     pools: dict[str, list[list[str]]] = {"opener": [], "follow_up": [], "distractor": []}
     for found in topics(split):
-        # What suits everybody is met about twice as often as what asks for a garden or a car.
+        # Topics without conditions occur about twice as often as those that need a garden or a car.
         shares.append(1.0 if found.fits == Fits() else 0.5)
         for kind, odds in _exposing(found, inner=1.0 if initial else _INNER).items():
             total = sum(odds.values())

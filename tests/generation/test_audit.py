@@ -13,7 +13,11 @@ import pytest
 
 from amemgym_env.generation.audit.choice_leaks import choice_leak, choice_table
 from amemgym_env.generation.audit.classifiers import auc, folds, held_out_scores
-from amemgym_env.generation.audit.exposure_reader import THRESHOLD, Reader, library_reader
+from amemgym_env.generation.audit.exposure_classifier import (
+    THRESHOLD,
+    ExposureClassifier,
+    library_classifier,
+)
 from amemgym_env.generation.audit.form_leaks import Played, form_leaks
 from amemgym_env.generation.audit.report import Audit, Figure, audit
 from amemgym_env.generation.offline.generator import Generator
@@ -30,12 +34,12 @@ def items() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def reader() -> Reader:
-    return library_reader()
+def reader() -> ExposureClassifier:
+    return library_classifier()
 
 
 @pytest.fixture(scope="module")
-def honest(items: list[dict[str, Any]], reader: Reader) -> Audit:
+def honest(items: list[dict[str, Any]], reader: ExposureClassifier) -> Audit:
     return audit(scenario_files.parse(items), reader=reader)
 
 
@@ -168,7 +172,7 @@ def paraphrases(topic: topics.Topic) -> list[str]:
     return found
 
 
-def test_the_reader_knows_giveaways_of_topics_it_has_not_seen(reader: Reader) -> None:
+def test_the_reader_knows_giveaways_of_topics_it_has_not_seen(reader: ExposureClassifier) -> None:
     given, quiet = [], []
     for topic in topics.topics("test"):
         exposures = [t for t, kind in topics.utterances(topic) if kind == "exposure"]
@@ -194,7 +198,7 @@ QUIET = (
 )
 
 
-def test_the_reader_tells_hand_made_giveaways_from_quiet_texts(reader: Reader) -> None:
+def test_the_reader_tells_hand_made_giveaways_from_quiet_texts(reader: ExposureClassifier) -> None:
     def scored(texts: tuple[str, ...]) -> Any:
         return np.mean([reader.scores(texts, topic) for topic in topics.topics("validation")], 0)
 
@@ -202,7 +206,7 @@ def test_the_reader_tells_hand_made_giveaways_from_quiet_texts(reader: Reader) -
 
 
 def test_paraphrases_planted_among_follow_ups_are_found(
-    items: list[dict[str, Any]], reader: Reader
+    items: list[dict[str, Any]], reader: ExposureClassifier
 ) -> None:
     """The planted script says that nothing is given away; the audit does not listen to it."""
 
@@ -225,14 +229,14 @@ def test_paraphrases_planted_among_follow_ups_are_found(
         return replace(script, periods=periods)
 
     found = audit(scenario_files.parse(items[:20]), script_of=planted, reader=reader)
-    name = "neutral texts read as giveaways"
+    name = "neutral texts classified as exposing"
     assert not found.figure(name).within
     assert not found.passed
     assert len(found.offenders[name]) > 50
 
 
 def test_an_utterance_of_a_value_that_does_not_hold_is_found(
-    items: list[dict[str, Any]], reader: Reader
+    items: list[dict[str, Any]], reader: ExposureClassifier
 ) -> None:
     def stale(scenario: Scenario) -> Script:
         script = build(scenario, "none", 0)
@@ -250,7 +254,7 @@ def test_an_utterance_of_a_value_that_does_not_hold_is_found(
 
 
 def test_an_opener_that_names_its_value_is_found(
-    items: list[dict[str, Any]], reader: Reader
+    items: list[dict[str, Any]], reader: ExposureClassifier
 ) -> None:
     def name_it(item: dict[str, Any]) -> None:
         session = item["periods"][0]["sessions"][0]
@@ -271,7 +275,7 @@ def test_the_benchmarks_own_set_has_its_known_figures(real_data: Path) -> None:
     assert found.figure("first choice above chance").value == pytest.approx(
         0.2568 - 0.2308, abs=1e-4
     )
-    assert np.isnan(found.figure("neutral texts read as giveaways").value)
+    assert np.isnan(found.figure("neutral texts classified as exposing").value)
     assert np.isnan(found.figure("utterances that contradict the state").value)
     # What is ours, or how people write, is no fault of the file; a leak of its choices is one.
     assert {figure.name for figure in found.figures if not figure.within} == {

@@ -14,7 +14,7 @@ import pytest
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.offline.generator import Generator
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.generation.offline.settings import BASE, EXTRA, Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
 from amemgym_env.scenarios import files as scenario_files
@@ -216,7 +216,7 @@ def test_settings_at_their_limits_make_valid_scenarios(settings: Settings) -> No
 def test_a_plan_keeps_its_limits(periods: int) -> None:
     settings = replace(BASE, periods=periods, max_changes_per_variable=2, changes_per_period=4)
     for seed in range(30):
-        plan = change_plan(settings, Draws("test", seed))
+        plan = change_plan(settings, RandomStream("test", seed))
         assert [len(period) for period in plan] == [len(set(period)) for period in plan]
         assert all(len(period) in (4, 5) for period in plan)
         changes = Counter(variable for period in plan for variable in period)
@@ -224,7 +224,7 @@ def test_a_plan_keeps_its_limits(periods: int) -> None:
 
 
 def test_a_course_prefers_what_it_has_not_met() -> None:
-    course = Course((3, 3), 0.85, Draws("course"))
+    course = Course((3, 3), 0.85, RandomStream("course"))
     start = course.now
     for _ in range(4):
         before = course.now
@@ -239,7 +239,7 @@ def test_a_course_prefers_what_it_has_not_met() -> None:
 
 
 def test_draws_are_even_and_keyed() -> None:
-    draws = Draws("die")
+    draws = RandomStream("die")
     counts = Counter(draws.below(6) for _ in range(6000))
     assert set(counts) == set(range(6))
     assert all(900 < count < 1100 for count in counts.values())
@@ -248,4 +248,4 @@ def test_draws_are_even_and_keyed() -> None:
     assert 900 < weighted["a"] < 1100
     assert len(set(draws.sample(range(9), 4))) == 4
     assert sorted(draws.shuffled(range(9))) == list(range(9))
-    assert [Draws("x").uniform() for _ in range(2)] == [Draws("x").uniform()] * 2
+    assert [RandomStream("x").uniform() for _ in range(2)] == [RandomStream("x").uniform()] * 2

@@ -1,8 +1,8 @@
-"""How much the choices alone tell: the score of a classifier that never sees the dialogue.
+"""Leaks of answer choices: accuracy of a classifier that sees the choices alone.
 
-Features of a choice are its length, its stored position, how similar it is to the other choices
-(a medoid is) and how often its fragments stand in them. The classifier is trained on other
-scenarios with the true shares of time that each choice is right, and picks one choice a question.
+Features of a choice: length, stored position, mean similarity to the other choices, and how common
+its sentences and terms are among them. The classifier is trained on other scenarios, with the share
+of periods in which each choice is right as target, and picks one choice per question.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ChoiceTable(NamedTuple):
 
 
 class ChoiceLeak(NamedTuple):
-    """What guessing from the choices scores, in expectation over questions and periods."""
+    """Expected accuracy over questions and periods of guesses from the choices alone."""
 
     classifier: float
     chance: float
@@ -74,7 +74,7 @@ def joined(tables: Sequence[ChoiceTable]) -> ChoiceTable:
 
 
 def choice_leak(table: ChoiceTable) -> ChoiceLeak:
-    """Return what the classifier, chance, and the simple guesses score."""
+    """Return the accuracy of the classifier, of chance, and of the simple guesses."""
     rows = standardized(table.features)
     parts = folds(table.groups)
     scores = np.zeros(len(rows))
@@ -94,7 +94,7 @@ def choice_leak(table: ChoiceTable) -> ChoiceLeak:
 
 
 def _picked(scores: Floats, table: ChoiceTable) -> float:
-    """Return the score of picking each question's highest choice; ties share their truth."""
+    """Return the accuracy of picking each question's highest score; ties are averaged."""
     count = int(table.questions.max()) + 1
     best = np.full(count, -np.inf)
     np.maximum.at(best, table.questions, scores)
@@ -124,7 +124,7 @@ def _features(question: Question) -> Floats:
 
 
 def _commonness(fragments: list[list[str]]) -> Floats:
-    """Return for each text in how many texts its fragments stand, on average."""
+    """Return for each text the mean number of texts that contain its fragments."""
     counts = Counter(part for parts in fragments for part in set(parts))
     return np.array([np.mean([counts[part] for part in parts] or [0]) for parts in fragments])
 

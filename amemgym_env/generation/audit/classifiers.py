@@ -1,7 +1,6 @@
-"""The small classifiers that look for leaks: numpy alone, deterministic, cross-validated.
+"""Logistic regression, AUC and grouped cross-validation, in numpy and deterministic.
 
-Folds keep a group together (a scenario, a topic), since texts recur within one: a classifier that
-has seen a text before would find a leak where there is none.
+Folds keep a group (a scenario, a topic) together, because texts recur within a group.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ def folds(groups: Sequence[str]) -> Ints:
 
 
 def auc(scores: Floats, positive: npt.NDArray[np.bool_]) -> float:
-    """Return the area under the ROC curve: how often a positive row outscores a negative one.
+    """Return the area under the ROC curve; ties count half.
 
-    Ties count half. NaN when there is no positive or no negative row.
+    NaN when there is no positive or no negative row.
     """
     ones, zeros = int(positive.sum()), int((~positive).sum())
     if not ones or not zeros:
@@ -71,9 +70,9 @@ def logistic(
 
 
 def held_out_scores(rows: Floats, targets: Floats, groups: Sequence[str]) -> Floats:
-    """Return for each row the score of a logistic regression that has not seen its group.
+    """Return each row's score by a logistic regression trained without its group.
 
-    Scores of different folds are made comparable by their rank in the fold, in 0..1.
+    Scores are ranks within the fold, in 0..1, so that folds are comparable.
     """
     rows = standardized(rows)
     parts = folds(groups)

@@ -1,10 +1,8 @@
-"""How much mere form tells: can exposing utterances be picked out without understanding a word?
+"""Leaks of form: AUC of a classifier that finds exposing utterances by length and punctuation.
 
-A classifier sees length, place and punctuation of the utterances of played scripts, and is asked
-which of them expose. Openers and follow-ups are judged apart, and so is period 0, whose sessions
-have one round and no late exposures. What exposes is decided by the text, not by the script's
-labels: a text exposes when it contains a session's opener of the scenario file or an exposure of
-the topic library.
+Openers, follow-ups and the openers of period 0 are tested separately. An utterance exposes when
+its text contains an opener of the scenario file or an exposure of the topic library; the script's
+labels are not used.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ FEATURES = (*FORM, "session", "session squared", "round")
 
 
 class Played(NamedTuple):
-    """One utterance of a script, where it stands, and whether its text exposes a value."""
+    """One utterance of a script, its position, and whether its text exposes a value."""
 
     scenario: str
     text: str
@@ -36,7 +34,7 @@ class Played(NamedTuple):
 
     @property
     def group(self) -> str:
-        """`initial openers`, `openers` or `follow-ups`: what is judged together."""
+        """Group that is tested together: `initial openers`, `openers` or `follow-ups`."""
         if self.round > 0:
             return "follow-ups"
         return "openers" if self.period else "initial openers"
@@ -85,7 +83,7 @@ def played(scenario: Scenario, script: Script) -> Iterator[Played]:
 
 
 def form_leaks(utterances: Iterable[Played]) -> dict[str, float]:
-    """Return for each group the AUC of the held-out classifier; NaN where all are of one kind."""
+    """Return for each group the AUC of the held-out classifier; NaN with one label only."""
     groups: dict[str, list[Played]] = {"initial openers": [], "openers": [], "follow-ups": []}
     for utterance in utterances:
         groups[utterance.group].append(utterance)

@@ -1,7 +1,7 @@
-"""A judge model's ratings of a set, beside those that people gave the paper's.
+"""Ratings of a scenario set by a judge model, compared with the human ratings of the paper.
 
-Utterances, quiet turns and questions are sampled by a keyed draw, so that the same set and seed
-are rated on the same items. What the judge could not rate is counted, never guessed.
+Utterances, quiet turns and questions are sampled by keyed draws, so a set and seed always give the
+same items. Items that the judge failed to rate are counted.
 Paper: AMemGym, Section 3.5 (meta-evaluation).
 """
 
@@ -27,7 +27,7 @@ PEOPLE = {"exposure": 0.991, "integrity": 0.992, "agreement": 0.95}
 
 
 class _Asked(NamedTuple):
-    """A question at a period, and where its right choice stands in the order shown."""
+    """A question at a period and the shown index of its right choice."""
 
     prompt: AnswerAgreement
     right: int

@@ -1,8 +1,7 @@
-"""The audit of a scenario set: each measured quality with its limits, on any scenario file.
+"""Audit of a scenario set: measured figures with limits, compared with `v1.base`.
 
-An audit reads texts and truth, never a script's own labels. Limits are meant for 1,000 scenarios;
-a set of 20 may leave them by chance. Figures of `v1.base`, the benchmark's released set, stand
-beside those of the set.
+An audit reads texts and states, not the labels of scripts. Limits hold for sets of 1,000
+scenarios; a set of 20 may exceed them by chance.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from amemgym_env.generation.audit.choice_leaks import ChoiceTable, choice_leak, choice_table, joined
-from amemgym_env.generation.audit.exposure_reader import Reader, library_reader
+from amemgym_env.generation.audit.exposure_classifier import ExposureClassifier, library_classifier
 from amemgym_env.generation.audit.form_leaks import Played, form_leaks, played, scenario_topics
 from amemgym_env.generation.audit.statistics import Counts, contradictions
 from amemgym_env.scenarios.library import Topic
@@ -23,10 +22,10 @@ from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script, build
 
 JUDGED = 1000
-"""Scenarios of a set that are read; limits are set for as many."""
+"""Scenarios of a set that are read by default."""
 
 _OTHERS = 20
-"""Scenarios whose openers serve as distractors where a set has no topic library."""
+"""Scenarios whose openers are distractors in a set without a topic library."""
 
 _V1_BASE = {
     "choices a question": 4.41,
@@ -38,7 +37,7 @@ _V1_BASE = {
     "first choice above chance": 0.026,
     "longest choice above chance": 0.016,
 }
-"""Figures of `v1.base`, measured by this file."""
+"""Figures of `v1.base`, measured by this module."""
 
 _NO_LIBRARY = "no library texts"
 
@@ -46,7 +45,7 @@ ScriptOf = Callable[[Scenario], Script]
 
 
 class Figure(NamedTuple):
-    """One measured quality; a limit of None is no limit, a value of NaN was not measurable."""
+    """A measured figure; None means no limit, NaN means not measurable."""
 
     name: str
     value: float
@@ -57,7 +56,7 @@ class Figure(NamedTuple):
 
     @property
     def within(self) -> bool:
-        """Whether the value respects its limits; what could not be measured does."""
+        """Whether the value lies within its limits; NaN counts as within."""
         if math.isnan(self.value):
             return True
         low_enough = self.high is None or self.value <= self.high
@@ -65,14 +64,14 @@ class Figure(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """All figures of a set, and the texts to look at where a limit is left."""
+    """All figures of a set, with the offending texts."""
 
     scenarios: int
     figures: tuple[Figure, ...]
     offenders: dict[str, tuple[str, ...]]
-    """For some figures the offending texts."""
+    """Offending texts by figure."""
     foreign: bool = False
-    """Whether scenarios lack a topic library: then figures on form and on names have no limits."""
+    """Whether scenarios lack a topic library; then form and names have no limits."""
 
     @property
     def passed(self) -> bool:
@@ -108,13 +107,13 @@ class Audit(NamedTuple):
 def audit(
     scenarios: Iterable[Scenario],
     script_of: ScriptOf | None = None,
-    reader: Reader | None = None,
+    reader: ExposureClassifier | None = None,
     judged: int = JUDGED,
 ) -> Audit:
     """Return the audit of the first `judged` scenarios, which are read once.
 
-    `script_of` makes the script whose utterances are judged (default: difficulty `default`, seed
-    0); `reader` says what gives values away (default: the one trained on the topic library).
+    `script_of` makes the script whose utterances are judged (default: difficulty `default`,
+    seed 0); `reader` classifies exposing texts (default: the classifier trained on the topic library).
     """
     stream = iter(scenarios)
     others = list(islice(stream, _OTHERS))
@@ -140,7 +139,7 @@ def audit(
             () if foreign else tuple(dict.fromkeys(counts.stems))
         ),
         "utterances that contradict the state": tuple(contradicting),
-        **{f"{kind} texts read as giveaways": found for kind, found in flagged.items()},
+        **{f"{kind} texts classified as exposing": found for kind, found in flagged.items()},
     }
     figures = (
         *_validity(counts),
@@ -203,7 +202,7 @@ def _giveaways(
         share = len(flagged[kind]) / len(quiet[kind]) if quiet[kind] else float("nan")
         note = f"{len(flagged[kind])} of {len(quiet[kind])} distinct"
         note = note if quiet[kind] else _NO_LIBRARY
-        yield Figure(f"{kind} texts read as giveaways", share, high=limit, note=note)
+        yield Figure(f"{kind} texts classified as exposing", share, high=limit, note=note)
 
 
 def _variety(counts: Counts) -> Iterator[Figure]:
@@ -231,10 +230,10 @@ def _shape(counts: Counts) -> Iterator[Figure]:
 
 
 def _quiet_texts(scenario: Scenario, spoken: list[Played]) -> Iterator[tuple[str, str, Topic]]:
-    """Yield the texts that should give nothing away, with their kind and the topic they are of.
+    """Yield the texts that should expose nothing, with their kind and topic.
 
-    Distractors are told from neutral texts by what the library calls them; a text that it does
-    not know counts as neutral, about whatever topic of the scenario it is closest to.
+    The library names distractors. A text that it does not contain counts as neutral, with the
+    closest topic of the scenario.
     """
     topics = scenario_topics(scenario)
     if not topics:
@@ -267,14 +266,14 @@ def _closest(text: str, topics: tuple[Topic, ...]) -> Topic:
     return max(topics, key=shared)
 
 
-def _flagged(texts: dict[str, Topic], reader: Reader | None) -> tuple[str, ...]:
+def _flagged(texts: dict[str, Topic], reader: ExposureClassifier | None) -> tuple[str, ...]:
     if not texts:
         return ()
-    judge = reader or library_reader()
+    judge = reader or library_classifier()
     by_topic: dict[str, tuple[Topic, list[str]]] = {}
     for text, topic in texts.items():
         by_topic.setdefault(topic.id, (topic, []))[1].append(text)
-    return tuple(t for topic, group in by_topic.values() for t in judge.giveaways(group, topic))
+    return tuple(t for topic, group in by_topic.values() for t in judge.exposing(group, topic))
 
 
 def _row(figure: Figure) -> tuple[str, str, str, str, str]:

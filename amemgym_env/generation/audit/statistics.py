@@ -1,7 +1,4 @@
-"""Plain counts of a scenario set: its shape, its variety, and words where none should be.
-
-Everything is added up scenario by scenario, so a set is read once, as a stream.
-"""
+"""Statistics of a scenario set: shape, variety and shared word stems, in one pass."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ from amemgym_env.scenarios.validation import lints, problems
 
 @dataclass
 class Counts:
-    """What has been counted so far."""
+    """Running counts."""
 
     scenarios: int = 0
     of_library: int = 0
-    """Scenarios whose texts are the topic library's."""
+    """Scenarios from the topic library."""
     problems: int = 0
     lints: int = 0
     periods: int = 0
@@ -35,7 +32,7 @@ class Counts:
     changes: int = 0
     gradual: int = 0
     similarity: list[float] = field(default_factory=list)
-    """Of each exposing opener to the right answer, at its period, of each question it serves."""
+    """Similarity of each exposing opener to the right answers of its questions at its period."""
     stems: list[str] = field(default_factory=list)
     """Openers that share a stem with the name of a value which they expose."""
     openers: Counter[str] = field(default_factory=Counter)
@@ -81,7 +78,7 @@ class Counts:
 
 
 def contradictions(scenario: Scenario, period: int, text: str) -> bool:
-    """Return whether a text is a library exposure of a value that does not hold at the period."""
+    """Return whether a text is a library exposure of a value that is not current."""
     values = _exposed_in_library().get(text)
     if values is None:
         return False

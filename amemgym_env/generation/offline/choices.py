@@ -1,8 +1,7 @@
-"""The answer choices of a question: one for each combination lived through, filled up.
+"""Answer choices of a question: one for each combination that occurs, plus random fillers.
 
-A reader of the choices alone must not see which is right. Choices stand in random order; each is
-one sentence of advice a variable, and the two wordings of a sentence alternate over the choices
-that share a value, so that no value's sentence marks its choices by its frequency.
+The choices alone must not reveal the right one. They are shuffled; each has one sentence of advice
+per variable, and the two wordings of a sentence alternate over the choices that share a value.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.generation.offline.state_evolution import Course
 from amemgym_env.scenarios.library import Topic
 
@@ -20,9 +19,9 @@ def answer_choices(
     names: Sequence[str],
     course: Course,
     least: int,
-    draws: Draws,
+    draws: RandomStream,
 ) -> list[dict[str, Any]]:
-    """Return the choices as JSON objects: `least` or, if more were lived through, those."""
+    """Return the choices as JSON objects: at least `least`, all combinations that occur."""
     material = [list(topic.variables[name].items()) for name in names]
     lived = set(course.path)
     used: dict[tuple[int, int], int] = {}

@@ -1,8 +1,8 @@
-"""Scenarios without end, offline: scenario n of a split and seed, in the benchmark's own shape.
+"""Offline generator: scenario n of a split and seed, without limit on n.
 
-Persona, fitting topics, questions, schema, initial state, evolution, events, sessions with times
-and choices, each from its own named stream of draws. Scenario n depends on split, seed, settings
-and n alone, so a set streams and any part of it can be made anew.
+Persona, topics, questions, schema, initial state, evolution, events, session times and choices
+come from separate keyed streams. Scenario n depends on split, seed, settings and n alone, so a set
+can be streamed and any part of it generated again.
 Paper: AMemGym, Section 3.2 (structured data generation), with a library in place of a model.
 """
 
@@ -17,8 +17,8 @@ from typing import Any
 
 from amemgym_env.errors import ConfigError, near
 from amemgym_env.generation.offline.personas import Persona, personas
-from amemgym_env.generation.offline.random_stream import Draws
-from amemgym_env.generation.offline.scenario_builder import Life
+from amemgym_env.generation.offline.random_stream import RandomStream
+from amemgym_env.generation.offline.scenario_builder import ScenarioBuilder
 from amemgym_env.generation.offline.settings import BASE, SHAPES, Settings
 from amemgym_env.scenarios.library import SPLITS, Split, Topic, topics
 from amemgym_env.scenarios.model import Scenario
@@ -51,8 +51,8 @@ class Generator:
         persona = self._persona(number)
         key: tuple[Key, ...] = (self.split, self.seed, number)
         fitting = self._fitting(persona)
-        chosen = Draws(*key, "topics").sample(fitting, self.settings.questions)
-        return Life(f"{self._name}-{number}", key, self.settings, persona, chosen).item()
+        chosen = RandomStream(*key, "topics").sample(fitting, self.settings.questions)
+        return ScenarioBuilder(f"{self._name}-{number}", key, self.settings, persona, chosen).item()
 
     def items(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the scenarios 0..limit-1, or without end, as JSON objects."""
@@ -93,7 +93,7 @@ class Generator:
 
 @lru_cache(maxsize=8)
 def _order(split: Split, seed: int, turn: int, size: int) -> list[int]:
-    return Draws(split, seed, turn, "personas").shuffled(range(size))
+    return RandomStream(split, seed, turn, "personas").shuffled(range(size))
 
 
 def _shape_suffix(settings: Settings) -> str:

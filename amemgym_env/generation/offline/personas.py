@@ -1,8 +1,8 @@
 """Personas composed from demographic tables, with the fields of the benchmark's profiles.
 
-Age comes first, then what is plausible at that age: education, occupation, marital status, and
-what the person has (children, a garden, a car, ...), on which topics may depend. Names and towns
-belong to one split each, so no persona of one split can be met in another.
+Education, occupation, marital status and possessions (children, a garden, a car, ...) are drawn to
+fit the age; topics may depend on possessions. Each name and town belongs to one split, so splits
+share no persona.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.scenarios.library import Split
 from amemgym_env.seeding import digest
 
@@ -65,7 +65,7 @@ def _tables() -> dict[str, Any]:
 
 def _persona(split: Split, number: int) -> Persona:
     tables = _tables()
-    draws = Draws("persona", split, number)
+    draws = RandomStream("persona", split, number)
     life = _life(draws, tables)
     # Walking through regions and names in turn spreads them evenly; drawing would not.
     regions = tables["regions"]
@@ -95,7 +95,7 @@ def _persona(split: Split, number: int) -> Persona:
     return Persona({**profile, "formatted_str": "\n".join(lines)}, life.age, life.has)
 
 
-def _life(draws: Draws, tables: dict[str, Any]) -> _Life:
+def _life(draws: RandomStream, tables: dict[str, Any]) -> _Life:
     age = _YOUNGEST + draws.below(_OLDEST - _YOUNGEST + 1)
     has: set[str] = set()
     levels: list[str] = tables["education_levels"]
@@ -136,7 +136,7 @@ def _life(draws: Draws, tables: dict[str, Any]) -> _Life:
     return _Life(age, draws.chance(0.5), education, occupation, marital_status, frozenset(has))
 
 
-def _marital_status(draws: Draws, age: int) -> str:
+def _marital_status(draws: RandomStream, age: int) -> str:
     married = 0.05 if age < 24 else 0.4 if age < 32 else 0.62
     divorced = 0.0 if age < 30 else 0.14
     widowed = 0.0 if age < 50 else 0.06 if age < 67 else 0.28
@@ -155,7 +155,7 @@ def _occupation_name(life: _Life) -> str:
 
 
 def _about(
-    draws: Draws,
+    draws: RandomStream,
     tables: dict[str, Any],
     split: Split,
     life: _Life,

@@ -1,4 +1,4 @@
-"""A named stream of draws: fast, and the same in any process for the same key."""
+"""Keyed stream of random draws: fast, and reproducible across processes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ T = TypeVar("T")
 _BLOCK = 256
 
 
-class Draws:
-    """Draws one after the other from the stream that `key` names.
+class RandomStream:
+    """RandomStream one after the other from the stream that `key` names.
 
     Only the raw uniform numbers of the generator are used, so the draws do not depend on how a
     version of numpy turns them into integers or permutations; drawing them in blocks makes a draw

@@ -1,9 +1,8 @@
-"""One scenario in the making: its states, periods, sessions with times, and questions.
+"""Builder of one offline scenario: states, periods, sessions with times, and questions.
 
-Period 0 tells the initial state, every variable in its own session or with its question's other
-one. In later periods each change has its event and is told on one of the last evenings, so that
-the exam at the period's end finds everything told. Draws come from one stream for each purpose:
-a change of how texts are drawn leaves the course of the state as it is.
+The sessions of period 0 expose the initial state. In later periods each change has an event and is
+exposed on one of the last evenings, before the exam at the period's end. Each purpose has its own
+random stream, so a change in the choice of texts does not change the states.
 Paper: AMemGym, Section 3.2.
 """
 
@@ -14,7 +13,7 @@ from typing import Any
 
 from amemgym_env.generation.offline.choices import answer_choices
 from amemgym_env.generation.offline.personas import Persona
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.generation.offline.sessions import by_question, session_groups, session_times
 from amemgym_env.generation.offline.settings import Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
@@ -24,8 +23,8 @@ from amemgym_env.seeding import Key
 State = dict[str, str]
 
 
-class Life:
-    """One scenario in the making; `key` names its draws."""
+class ScenarioBuilder:
+    """Builder of one scenario; `key` names its random streams."""
 
     def __init__(
         self,
@@ -43,10 +42,10 @@ class Life:
         self.names = [list(topic.variables)[:size] for topic in chosen]
         """Variables of each question."""
         self._draws = {
-            purpose: Draws(*key, purpose)
+            purpose: RandomStream(*key, purpose)
             for purpose in ("plan", "course", "texts", "times", "choices")
         }
-        self._untold: dict[tuple[str, str], list[str]] = {}
+        self._unused_openers: dict[tuple[str, str], list[str]] = {}
         self.courses = [
             Course(
                 [len(topic.variables[name]) for name in names],
@@ -99,7 +98,7 @@ class Life:
             for name in period["updates"]:
                 totals[name] += 1
         for period in periods:
-            # The benchmark's files hold the totals of the whole life in every period.
+            # In the benchmark's files every period holds the totals over all periods.
             period["update_cnts"] = dict(totals)
         return periods
 
@@ -161,8 +160,8 @@ class Life:
         if len(names) == 2:
             return draws.pick(topic.joint_utterances(names[0], names[1], (values[0], values[1])))
         material = topic.variables[names[0]][values[0]]
-        # A value that comes back is told in other words, as long as there are any.
-        left = self._untold.setdefault((names[0], values[0]), [])
+        # A value that returns is exposed in other words while there are any.
+        left = self._unused_openers.setdefault((names[0], values[0]), [])
         if not left:
             left.extend(draws.shuffled(material.exposures))
         return left.pop()

@@ -1,6 +1,6 @@
-"""Which variables one session gives away, and when sessions take place.
+"""Grouping of variables into sessions, and session times.
 
-Shared by the offline generator and the one with a model.
+Shared by the offline generator and the pipeline.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.generation.offline.settings import Settings
 
 
@@ -22,12 +22,11 @@ def by_question(variables: Sequence[int], settings: Settings) -> dict[int, list[
 
 
 def session_groups(
-    variables: Sequence[int], settings: Settings, draws: Draws, initial: bool = False
+    variables: Sequence[int], settings: Settings, draws: RandomStream, initial: bool = False
 ) -> list[tuple[int, ...]]:
-    """Split variables into those that one session gives away, in the order of the sessions.
+    """Group variables by the session that exposes them, in the order of the sessions.
 
-    A later period's first two variables of a question always come in one session: a user who
-    tells of two changes in the same matter tells them together.
+    In later periods, changes of a question's first two variables share a session.
     """
     groups: list[tuple[int, ...]] = []
     for question, positions in by_question(variables, settings).items():
@@ -40,10 +39,10 @@ def session_groups(
     return draws.shuffled(groups)
 
 
-def session_times(end: datetime, sessions: int, draws: Draws) -> list[str]:
+def session_times(end: datetime, sessions: int, draws: RandomStream) -> list[str]:
     """Return the session times: evenings of the days before `end`, one a day.
 
-    The last day is left free: something may still be said there that gives nothing away.
+    The last day is left free for distractor sessions.
     """
     evening = end + timedelta(hours=19)
     moments = (

@@ -1,7 +1,7 @@
-"""The settings of generated scenarios, checked with the arithmetic shown.
+"""Settings of generated scenarios; errors show the arithmetic.
 
-`BASE` and `EXTRA` are the two shapes of the paper. Rates that the paper does not state are those
-of its released set, so that generated scenarios resemble it in number.
+`BASE` and `EXTRA` are the two shapes of the paper. Rates that the paper does not state are measured
+on its released set.
 Paper: AMemGym, Section 3 and the configurations `base` and `extra`.
 """
 

@@ -1,10 +1,8 @@
-"""Who changes when, and to what: the hidden course of a scenario's state.
+"""State evolution: which variables change in which period, and to which value.
 
-Two leaks decide the form of this file. Were the times of a question's changes bunched or spread
-on a pattern, some places of its course would last longer than others; so each variable changes in
-a random set of periods. And were states revisited freely, central combinations would last longest
-and a reader of the choices alone could bet on them; so a question's course prefers combinations
-that it has not met.
+Two leaks are avoided. A regular pattern of change times would make some combinations last longer,
+so each variable changes in a random set of periods. Free revisits would make central combinations
+last longest, so a question's course prefers combinations that have not occurred.
 Paper: AMemGym, Section 3.2 (state evolution).
 """
 
@@ -13,22 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.generation.offline.settings import Settings
 
 Combination = tuple[int, ...]
 """For each variable of a question the index of its value."""
 
 _REVISIT = 0.05
-"""Weight of a step to a combination that was met before, against 1 for a new one."""
+"""Weight of a step to a combination that has occurred; a new one has weight 1."""
 
 _MOST_VALUES = 4
-"""Values that a variable of the library has at most."""
+"""Largest number of values of a library variable."""
 _FILLINGS = 24
-"""Random fillings of a question's choices among which the least conspicuous one is taken."""
+"""Random sets of fillers, of which the least conspicuous is used."""
 
 
-def change_plan(settings: Settings, draws: Draws) -> list[list[int]]:
+def change_plan(settings: Settings, draws: RandomStream) -> list[list[int]]:
     """Return for each period 1..N_p the variables (0..M-1, by question) that change, ascending.
 
     Every variable changes at most `max_changes_per_variable` times; a period has
@@ -48,7 +46,7 @@ def change_plan(settings: Settings, draws: Draws) -> list[list[int]]:
     return [sorted(changing) for changing in plan]
 
 
-def _period_counts(settings: Settings, draws: Draws) -> list[int]:
+def _period_counts(settings: Settings, draws: RandomStream) -> list[int]:
     limit = settings.variables * min(settings.max_changes_per_variable, settings.periods)
     room = limit - settings.periods * settings.changes_per_period
     counts = []
@@ -60,8 +58,8 @@ def _period_counts(settings: Settings, draws: Draws) -> list[int]:
     return counts
 
 
-def _quotas(settings: Settings, total: int, draws: Draws) -> list[int]:
-    """Share the changes out evenly, then move some, so that variables differ in liveliness."""
+def _quotas(settings: Settings, total: int, draws: RandomStream) -> list[int]:
+    """Distribute the changes evenly, then move some, so that variables differ in frequency."""
     count = settings.variables
     most = min(settings.max_changes_per_variable, settings.periods)
     quotas = [total // count] * count
@@ -75,7 +73,7 @@ def _quotas(settings: Settings, total: int, draws: Draws) -> list[int]:
     return quotas
 
 
-def _chosen(left: Sequence[int], count: int, periods_left: int, draws: Draws) -> list[int]:
+def _chosen(left: Sequence[int], count: int, periods_left: int, draws: RandomStream) -> list[int]:
     """Draw `count` variables, each as likely as its share of the changes still to come.
 
     A variable with as many changes left as there are periods must be drawn; the rest are drawn
@@ -101,7 +99,7 @@ def _chosen(left: Sequence[int], count: int, periods_left: int, draws: Draws) ->
     return forced + found[:wanted]
 
 
-def _pair_up(plan: list[set[int]], settings: Settings, draws: Draws) -> None:
+def _pair_up(plan: list[set[int]], settings: Settings, draws: RandomStream) -> None:
     """Swap changes between periods until enough pairs fall together.
 
     A swap leaves the number of changes of every variable and of every period as it is.
@@ -137,15 +135,15 @@ def _pair_up(plan: list[set[int]], settings: Settings, draws: Draws) -> None:
 
 
 class Course:
-    """One question's walk through the combinations of its variables' values."""
+    """Course of one question through the combinations of its variables' values."""
 
-    def __init__(self, sizes: Sequence[int], gradual: float, draws: Draws) -> None:
+    def __init__(self, sizes: Sequence[int], gradual: float, draws: RandomStream) -> None:
         self._sizes = tuple(sizes)
         self._gradual = gradual
         self._draws = draws
         self.now: Combination = tuple(draws.below(size) for size in sizes)
         self.path: list[Combination] = [self.now]
-        """Combinations in the order in which they were first met, from the initial one on."""
+        """Distinct combinations in order of first occurrence."""
 
     def change(self, variables: Sequence[int]) -> Combination:
         """Change the variables at these positions (each to another value); return the new state."""
@@ -155,12 +153,11 @@ class Course:
         return self.now
 
     def filled(self, least: int) -> list[Combination]:
-        """Return at least `least` combinations: those lived through, then what fills them up.
+        """Return at least `least` combinations: those that occurred, then fillers.
 
-        A life's combinations are neighbours of each other, and combinations at random are not: a
-        reader of the choices could tell fillers by how little they share with the rest (or how
-        much, were they all drawn from the middle). So of several random fillings that one is
-        taken whose fillers share with the other choices about as much as the lived ones do.
+        Combinations that occur are neighbours of each other; random fillers are not, and could be
+        told apart by the values they share. Of several random fillings, the one is used whose
+        fillers share as many values with the other choices as the occurring combinations do.
         """
         missing = least - len(self.path)
         if missing <= 0:
@@ -173,7 +170,7 @@ class Course:
             fillers = self._draws.sample(unmet, missing)
             filled = self._counts(fillers)
             both = [a + b for a, b in zip(lived, filled, strict=True)]
-            # What a choice shares with all others, on average, if lived and if filled in.
+            # Mean number of values shared with all others, of occurring ones and of fillers.
             shared = sum(a * b for a, b in zip(lived, both, strict=True)) / len(self.path)
             shared_filled = sum(a * b for a, b in zip(filled, both, strict=True)) / missing
             if abs(shared - shared_filled) < least_difference:

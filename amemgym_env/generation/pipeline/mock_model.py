@@ -13,7 +13,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.models.backend import Backend, Call, Completion
 from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios.library import Topic, Value, topics
@@ -71,7 +71,7 @@ class MockModel(Backend):
 
     def _drafts(self, text: str, _: Rows) -> dict[str, Any]:
         count = int(_found(r"Write (\d+) questions", text))
-        chosen = Draws("rehearsal", text).sample(_fitting(text), count)
+        chosen = RandomStream("rehearsal", text).sample(_fitting(text), count)
         return {"questions": [_draft(topic, _size(text)) for topic in chosen]}
 
     def _conflicts(self, text: str, rows: Rows) -> dict[str, Any]:
@@ -95,12 +95,12 @@ class MockModel(Backend):
         }
 
     def _state(self, text: str, rows: Rows) -> dict[str, Any]:
-        draws = Draws("rehearsal", text)
+        draws = RandomStream("rehearsal", text)
         state = [{"variable": r["variable"], "value": draws.pick(r["values"])} for r in rows]
         return {"state": state}
 
     def _updates(self, text: str, rows: Rows) -> dict[str, Any]:
-        draws = Draws("rehearsal", text)
+        draws = RandomStream("rehearsal", text)
         updates = []
         for row in rows:
             if "held" not in row:
@@ -111,7 +111,7 @@ class MockModel(Backend):
         return {"updates": updates}
 
     def _events(self, text: str, rows: Rows) -> dict[str, Any]:
-        draws = Draws("rehearsal", text)
+        draws = RandomStream("rehearsal", text)
         events = []
         for row in rows:
             told = [
@@ -131,7 +131,7 @@ class MockModel(Backend):
     def _said(self, exposes: Mapping[str, str], text: str) -> str:
         names, values = list(exposes), list(exposes.values())
         topic = _home(names[0])
-        draws = Draws("rehearsal", text, *names, *values)
+        draws = RandomStream("rehearsal", text, *names, *values)
         if self._slips("utterance", text, *names) or not self.never.isdisjoint(names):
             return draws.pick(topic.openers)
         if len(names) == 1:
@@ -154,7 +154,7 @@ class MockModel(Backend):
         return {"text": self._advice(row["circumstances"], text)}
 
     def _advice(self, circumstances: Mapping[str, str], text: str) -> str:
-        draws = Draws("rehearsal", text, *circumstances.values())
+        draws = RandomStream("rehearsal", text, *circumstances.values())
         said = " ".join(draws.pick(_value(*pair).advice) for pair in circumstances.items())
         if self._slips("answer", text, *circumstances.values()):
             return f"There is much to be said here, {draws.below(10**9)} times over."

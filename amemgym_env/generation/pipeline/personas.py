@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.offline.personas import personas
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.scenarios.library import Split
 from amemgym_env.seeding import digest, uniform
 
@@ -66,7 +66,7 @@ def people(source: str | None, split: Split, count: int, seed: int) -> list[Pers
     """
     if source is None:
         pool = [Person(f"{split}-{p.profile['uuid']}", dict(p.profile)) for p in personas(split)]
-        found = Draws("people", split, seed).shuffled(pool)[:count]
+        found = RandomStream("people", split, seed).shuffled(pool)[:count]
         available = len(pool)
     else:
         found, available = _sampled(_people(Path(source)), source, count, seed)

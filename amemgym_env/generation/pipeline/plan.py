@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from amemgym_env.agent import Variable
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.generation.offline.random_stream import RandomStream
 from amemgym_env.generation.offline.sessions import session_groups
 from amemgym_env.generation.offline.settings import Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
@@ -37,9 +37,9 @@ class ScenarioPlan:
         self.drafts = list(drafts)
         self._key = key
         self._size = settings.variables_per_question
-        self.changing_positions = [[], *change_plan(settings, Draws(*key, "plan"))]
+        self.changing_positions = [[], *change_plan(settings, RandomStream(*key, "plan"))]
         """For each period, the positions of the variables that change."""
-        draws = Draws(*key, "sessions")
+        draws = RandomStream(*key, "sessions")
         everything = list(range(settings.variables))
         groups = [session_groups(everything, settings, draws, initial=True)]
         groups += [
@@ -125,7 +125,7 @@ class ScenarioPlan:
             tuple(v.values.index(self.courses[v.name][period]) for v in draft.variables)
             for period in range(len(self.changing_positions))
         ]
-        draws = Draws(*self._key, "choices", question, draft.query)
+        draws = RandomStream(*self._key, "choices", question, draft.query)
         course = Course(sizes, self.settings.gradual, draws)
         course.path = list(dict.fromkeys(indices))
         return {
@@ -138,6 +138,6 @@ class ScenarioPlan:
         """Return the day on which a period ends."""
         return self.settings.bound(period).date().isoformat()
 
-    def draws(self, purpose: str) -> Draws:
+    def draws(self, purpose: str) -> RandomStream:
         """Return a stream of draws for one purpose."""
-        return Draws(*self._key, purpose)
+        return RandomStream(*self._key, purpose)

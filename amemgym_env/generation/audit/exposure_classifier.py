@@ -1,10 +1,9 @@
-"""Which texts give a value away? A reader that judges wording, and never a script's labels.
+"""Classifier of texts that expose a value, from their wording alone.
 
-What gives a value away says something of the speaker's own present, in the words of the matter;
-what does not is about someone else, a supposition, a plan or the past, or is about nothing of the
-kind. The reader learns that difference from the library's own texts: the words and pairs of words
-that many topics share, and how close a text is to the exposures of its topic. A topic is judged by
-a reader that has not seen it, so that what it knows is the difference and not the texts.
+A text that exposes a value speaks of the user's own present in the topic's words. Other texts speak
+of someone else, a hypothesis, a plan or the past, or of nothing related. The features are words and
+word pairs that many topics share, and the similarity to the exposures of the topic. Topics are
+held out: a topic is judged by a classifier that was not trained on it.
 """
 
 from __future__ import annotations
@@ -22,25 +21,24 @@ from amemgym_env.scenarios.entropy_balancing import Floats
 from amemgym_env.scenarios.library import Topic, topic_index, utterances
 
 THRESHOLD = 0.7
-"""A text with at least this score counts as a giveaway. Of exposures of topics that the reader has
-not seen about .74 reach it, of distractors .02, of neutral openers and follow-ups .04."""
+"""Smallest score of an exposing text. On held-out topics about .74 of exposures reach it, .02 of
+distractors, .04 of neutral openers and follow-ups."""
 
 _WORD = re.compile(r"[a-z']+|[.?,]")
 _TOPIC_SHARE = 0.2
-"""A word counts when this share of the topics uses it: what is rarer belongs to a topic."""
+"""Share of topics that must use a word for it to be a feature."""
 _BEGINNING = 5
-"""Letters by which words of the matter are compared: a stem, as good as cheap."""
+"""Prefix length used as a crude stem."""
 _RIDGE = 8.0
 _NEAREST = slice(1, 4)
-"""Which of the nearest exposures count. The very nearest is the text itself, or what the text was
-derived from: it would only tell who has a twin."""
+"""Ranks of the nearest exposures that count. The nearest may be the text itself or its
+minimal pair, and is skipped."""
 
 
-class Reader:
-    """Scores how much a text reads like one that gives a value of its topic away.
+class ExposureClassifier:
+    """Ridge classifier: about 1 for texts that expose a value of their topic, about 0 for others.
 
-    About 0 for texts that do not and 1 for texts that do; trained on `library`, once for each
-    fold of topics.
+    Trained on `library`, once for each fold of topics.
     """
 
     def __init__(self, library: Sequence[Topic]) -> None:
@@ -66,8 +64,8 @@ class Reader:
         scores: Floats = self._rows(texts, topic) @ weights
         return scores
 
-    def giveaways(self, texts: Iterable[str], topic: Topic) -> list[str]:
-        """Return those of the texts that read like giveaways."""
+    def exposing(self, texts: Iterable[str], topic: Topic) -> list[str]:
+        """Return the texts that are classified as exposing."""
         given = list(texts)
         scores = self.scores(given, topic)
         return [text for text, score in zip(given, scores, strict=True) if score >= THRESHOLD]
@@ -87,11 +85,11 @@ class Reader:
         return table
 
     def _closeness(self, texts: Sequence[str], others: Sequence[str]) -> Floats:
-        """Return each text's mean similarity to its nearest others but one, times 3.
+        """Return 3 times each text's mean similarity to its nearest others but one.
 
-        Similarity is the cosine of the sets of words that belong to the topic, by their beginnings.
+        Similarity is the cosine of the sets of topic words, compared by prefix.
         """
-        own, theirs = [[self._matter(text) for text in side] for side in (texts, others)]
+        own, theirs = [[self._topic_words(text) for text in side] for side in (texts, others)]
         columns = {word: column for column, word in enumerate(sorted(set().union(*own, *theirs)))}
         rows = [np.zeros((len(side), len(columns))) for side in (own, theirs)]
         for table, side in zip(rows, (own, theirs), strict=True):
@@ -101,7 +99,7 @@ class Reader:
         closeness: Floats = 3 * nearest.mean(axis=1)
         return closeness
 
-    def _matter(self, text: str) -> set[str]:
+    def _topic_words(self, text: str) -> set[str]:
         words = _WORD.findall(text.lower())
         return {word[:_BEGINNING] for word in words if word not in self._columns}
 
@@ -109,7 +107,7 @@ class Reader:
 def _held_out_weights(table: Floats, targets: Floats, parts: Ints) -> list[Floats]:
     """Return for each fold the ridge regression on all other folds.
 
-    Sums of products add up over rows, so each fold's are made once, and taken off the total.
+    The fold's sums of products are subtracted from the totals.
     """
     inside = [parts == part for part in range(FOLDS)]
     squares = [table[rows].T @ table[rows] for rows in inside]
@@ -123,9 +121,9 @@ def _held_out_weights(table: Floats, targets: Floats, parts: Ints) -> list[Float
 
 
 @cache
-def library_reader() -> Reader:
-    """Return the reader trained on the topic library."""
-    return Reader(tuple(topic_index().values()))
+def library_classifier() -> ExposureClassifier:
+    """Return the classifier trained on the topic library."""
+    return ExposureClassifier(tuple(topic_index().values()))
 
 
 def _texts(topic: Topic) -> Iterable[str]:
