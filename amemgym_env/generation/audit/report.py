@@ -113,7 +113,7 @@ def audit(
     """Return the audit of the first `judged` scenarios, which are read once.
 
     `script_of` makes the script whose utterances are judged (default: difficulty `default`,
-    seed 0); `reader` classifies exposing texts (default: the classifier trained on the topic library).
+    seed 0); `reader` classifies exposing texts (default: the one trained on the topic library).
     """
     stream = iter(scenarios)
     others = list(islice(stream, _OTHERS))
