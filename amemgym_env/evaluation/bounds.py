@@ -1,28 +1,24 @@
-"""What the assistant's model scores with the truth before it, and with nothing.
+"""Upper bound (the true values in the prompt) and never-write floor (an empty memory).
 
-The upper bound is asked once for every choice of every question and looked up by the true
-combination of a period; the never-write floor once for every question. Paper: Section 3.4.
+The upper bound is asked once for every choice of every question, and looked up by the true
+combination of a period. The floor is asked once for every question. Paper: Section 3.4.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from amemgym_env.agent import NO_ANSWER, UNSCORED, Question
 from amemgym_env.models.client import Models, Outcome
+from amemgym_env.models.events import ReferenceEvent
 from amemgym_env.prompts.assistant import Context, ExamAnswer, InformedAnswer
 from amemgym_env.prompts.base import Role
 from amemgym_env.scenarios.script import Script
 
 
-def reference(script: Script, models: Models) -> dict[str, Any]:
-    """Return the journal's `reference` event.
-
-    `informed[question][choice]` is 1.0 when the model, given the values that the stored choice
-    answers, chooses it, else 0.0, null when it could not be asked. `never_write[question]` is the
-    shown index chosen with an empty memory.
-    """
+def reference(script: Script, models: Models) -> ReferenceEvent:
+    """Ask for both bounds and return the answers as the journal's event."""
     asked = [
         Question(question.query, script.choices_shown(number))
         for number, question in enumerate(script.scenario.qas)
@@ -33,16 +29,12 @@ def reference(script: Script, models: Models) -> dict[str, Any]:
         for choice in question.answer_choices
     ]
     outcomes = iter(models.ask_all(informed))
-    rows = [
-        [_score(next(outcomes), order.index(stored)) for stored in range(len(order))]
+    rows = tuple(
+        tuple(_score(next(outcomes), order.index(stored)) for stored in range(len(order)))
         for order in script.option_orders
-    ]
+    )
     blind = models.ask_all([UninformedAnswer(Context(()), shown) for shown in asked])
-    return {
-        "event": "reference",
-        "informed": rows,
-        "never_write": [_choice(outcome) for outcome in blind],
-    }
+    return ReferenceEvent(rows, tuple(_choice(outcome) for outcome in blind))
 
 
 @dataclass(frozen=True)

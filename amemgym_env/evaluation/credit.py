@@ -21,7 +21,8 @@ from amemgym_env.errors import RunError
 from amemgym_env.memory.bank import Bank, Status
 from amemgym_env.memory.embedding import DEFAULT
 from amemgym_env.memory.index import MemoryIndex, ReadOnlyView
-from amemgym_env.models.journal import Event
+from amemgym_env.models.events import Event, ExamEvent, TurnEvent
+from amemgym_env.models.last_play import last_play
 from amemgym_env.scenarios.script import Script
 
 
@@ -55,8 +56,8 @@ class Recording:
     """What a journal says of one scenario's last play, as far as credit needs it."""
 
     script: Script
-    turns: tuple[Event, ...]
-    exams: Mapping[int, Event]
+    turns: tuple[TurnEvent, ...]
+    exams: Mapping[int, ExamEvent]
 
     @classmethod
     def of(cls, script: Script, events: Sequence[Event]) -> Recording:
@@ -65,27 +66,22 @@ class Recording:
         Raises:
             RunError: it was not played, or is another script's.
         """
-        starts = [index for index, event in enumerate(events) if event["event"] == "start"]
-        if not starts:
+        play = last_play(events)
+        if play.start is None:
             raise RunError(f"scenario {script.scenario.id!r}: expected a journal, found no play")
-        if events[starts[-1]]["script"] != script.key:
+        if play.start.script != script.key:
             raise RunError(
                 f"scenario {script.scenario.id!r}: expected the journal of script {script.key}, "
-                f"found {events[starts[-1]]['script']}"
+                f"found {play.start.script}"
             )
-        latest = events[starts[-1] :]
-        turns = tuple(event for event in latest if event["event"] == "turn")
-        exams = {event["period"]: event for event in latest if event["event"] == "exam"}
-        return cls(script, turns, exams)
+        return cls(script, play.turns, play.exams)
 
     def steps(self) -> Iterator[Step]:
         """Yield the operations that changed the bank, in order."""
         for event in self.turns:
-            for number, (op, entry_id, text, status) in enumerate(event["operations"]):
+            for number, (op, entry_id, text, status) in enumerate(event.operations):
                 if status in (Status.APPLIED, Status.REFRESHED) and entry_id is not None:
-                    operation = Operation(Op(op), entry_id, text)
-                    place = (event["period"], event["session"], event["round"])
-                    yield Step(*place, number, operation, str(entry_id))
+                    yield Step(*event.place, number, Operation(Op(op), entry_id, text), entry_id)
 
 
 class CreditReplay:
@@ -124,7 +120,7 @@ class CreditReplay:
         for period, bank in self._banks(left_out, entry=entry):
             event = self._recording.exams[period]
             right = self._recording.script.right_shown[period]
-            factual = exam_scores(event["answers"][: len(right)], right)
+            factual = exam_scores(event.answers[: len(right)], right)
             cells += int((~np.isnan(factual)).sum())
             if period < left_out.period:
                 continue
@@ -145,7 +141,7 @@ class CreditReplay:
         turns = iter(self._recording.turns)
         held = next(turns, None)
         for period in sorted(self._recording.exams):
-            while held is not None and held["period"] <= period:
+            while held is not None and held.period <= period:
                 bank = _applied(bank, held, clock, None if entry else left_out)
                 clock += 1
                 held = next(turns, None)
@@ -163,20 +159,14 @@ class CreditReplay:
         turns = self._recording.turns
         for clock, event in enumerate(turns):
             held = {entry.id: entry for entry in bank.entries}
-            turn = Turn(
-                event["period"],
-                event["session"],
-                event["round"],
-                event["time"],
-                event["message"],
-                tuple(held[name] for name in event["retrieved"] if name in held),
-            )
-            self._agent.write(turn, event["reply"])
+            memory = tuple(held[name] for name in event.retrieved if name in held)
+            turn = Turn(*event.place, event.time, event.message, memory)
+            self._agent.write(turn, event.reply)
             bank = _applied(bank, event, clock, None)
             self._index.load(bank)
-            after = turns[clock + 1]["period"] if clock + 1 < len(turns) else None
-            if event["period"] != after:
-                self._states[event["period"]] = dict(self._agent.state_dict())
+            after = turns[clock + 1].period if clock + 1 < len(turns) else None
+            if event.period != after:
+                self._states[event.period] = dict(self._agent.state_dict())
         for period, factual in self._banks():
             self._memories[period] = self._retrieved(factual)
 
@@ -226,17 +216,16 @@ class CreditReplay:
         return self._index.search_vectors(vectors, self._top_k)
 
 
-def _applied(bank: Bank, event: Event, clock: int, left_out: Step | None) -> Bank:
+def _applied(bank: Bank, event: TurnEvent, clock: int, left_out: Step | None) -> Bank:
     """Return the bank after a turn's recorded operations; ids stay those of the record."""
-    place = (event["period"], event["session"], event["round"])
-    for number, (op, entry_id, text, status) in enumerate(event["operations"]):
+    for number, (op, entry_id, text, status) in enumerate(event.operations):
         if status not in (Status.APPLIED, Status.REFRESHED):
             continue
-        if left_out is not None and (*place, number) == left_out[:4]:
+        if left_out is not None and (*event.place, number) == left_out[:4]:
             continue
         if op == Op.ADD:
             # An entry keeps its recorded id whatever was left out before it.
-            bank = bank._replace(next_id=int(entry_id))
+            bank = bank._replace(next_id=int(str(entry_id)))
         operation = Operation(Op(op), None if op == Op.ADD else entry_id, text)
-        bank, _ = bank.apply(operation, event["time"], clock)
+        bank, _ = bank.apply(operation, event.time, clock)
     return bank

@@ -7,7 +7,8 @@ any wrapper. Whatever the agent could not be asked is UNSCORED, never guessed.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -18,10 +19,9 @@ from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.envs.text.observations import exam_from, probe_from, turn_from
 from amemgym_env.episode import Episode
 from amemgym_env.errors import BudgetExceeded, TransportError
+from amemgym_env.memory.bank import Applied
 from amemgym_env.models.client import Models
-
-Event = dict[str, Any]
-"""One line of a scenario's journal."""
+from amemgym_env.models.events import Event, ExamEvent, ProbeEvent, RecordedOperation, TurnEvent
 
 AgentMaker = Callable[[Models], Agent] | Callable[[], Agent]
 """A class or function that makes an agent; it is handed the models when it requires an argument."""
@@ -79,13 +79,10 @@ def play(
         else:
             action, event = _probe(agent, observation)
         observation, _, terminated, truncated, info = env.step(action)
-        if phase is Phase.DIALOGUE:
-            event["operations"] = [
-                [outcome.operation.op, outcome.entry_id, outcome.operation.text, outcome.status]
-                for outcome in inner.applied
-            ]
-        elif phase is Phase.PROBE:
-            event["window"] = _in_window(agent, inner.episode)
+        if isinstance(event, TurnEvent):
+            event = replace(event, operations=_operations(inner.applied))
+        elif isinstance(event, ProbeEvent):
+            event = replace(event, window=_in_window(agent, inner.episode))
         record(event)
         over = terminated or truncated
         if truncated and info.get("error"):
@@ -96,16 +93,8 @@ def play(
 
 def _talk(agent: Agent, turn: Turn, reply: str) -> tuple[dict[str, Any], Event]:
     operations = agent.write(turn, reply)
-    event = {
-        "event": "turn",
-        "period": turn.period,
-        "session": turn.session,
-        "round": turn.round,
-        "time": turn.time,
-        "message": turn.message,
-        "reply": reply,
-        "retrieved": _ids(turn.memory),
-    }
+    place = (turn.period, turn.session, turn.round)
+    event = TurnEvent(*place, turn.time, turn.message, reply, _ids(turn.memory))
     return say(reply, *operations), event
 
 
@@ -115,14 +104,13 @@ def _examine(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
         answer if isinstance(answer, Answer) else Answer(int(answer))
         for answer in agent.answer(exam)
     ]
-    event = {
-        "event": "exam",
-        "period": exam.period,
-        "answers": [answer.choice for answer in given],
-        "causes": [answer.cause for answer in given],
-        "retrieved": [_ids(question.memory) for question in exam.questions],
-        "stored": int(observation["stored"]),
-    }
+    event = ExamEvent(
+        exam.period,
+        tuple(answer.choice for answer in given),
+        tuple(answer.cause for answer in given),
+        tuple(_ids(question.memory) for question in exam.questions),
+        int(observation["stored"]),
+    )
     return answers(given), event
 
 
@@ -132,17 +120,16 @@ def _probe(agent: Agent, observation: Any) -> tuple[dict[str, Any], Event]:
         [value if isinstance(value, Value) else Value(int(value)) for value in row]
         for row in agent.probe(probe)
     ]
-    event = {
-        "event": "probe",
-        "period": probe.period,
-        "values": [[value.index for value in row] for row in given],
-        "causes": [[value.cause for value in row] for row in given],
-        "retrieved": [_ids(question.memory) for question in probe.questions],
-    }
+    event = ProbeEvent(
+        probe.period,
+        tuple(tuple(value.index for value in row) for row in given),
+        tuple(tuple(value.cause for value in row) for row in given),
+        tuple(_ids(question.memory) for question in probe.questions),
+    )
     return values(given), event
 
 
-def _in_window(agent: Agent, episode: Episode) -> list[list[int]] | None:
+def _in_window(agent: Agent, episode: Episode) -> tuple[tuple[int, int], ...] | None:
     """Return [session, round] of the period's rounds whose message the agent still keeps verbatim.
 
     None for agents that do not show a `window` of chat messages.
@@ -152,13 +139,20 @@ def _in_window(agent: Agent, episode: Episode) -> list[list[int]] | None:
         return None
     kept = {part["content"] for part in window}
     period = episode.probes[-1].period
-    return [
-        [session, number]
+    return tuple(
+        (session, number)
         for session, conversation in enumerate(episode.script.periods[period])
         for number, utterance in enumerate(conversation.utterances)
         if shown_message(utterance.text, conversation.time, number == 0) in kept
-    ]
+    )
 
 
-def _ids(entries: tuple[Entry, ...]) -> list[str]:
-    return [entry.id for entry in entries]
+def _operations(applied: Iterable[Applied]) -> tuple[RecordedOperation, ...]:
+    return tuple(
+        RecordedOperation(item.operation.op, item.entry_id, item.operation.text, item.status)
+        for item in applied
+    )
+
+
+def _ids(entries: Iterable[Entry]) -> tuple[str, ...]:
+    return tuple(entry.id for entry in entries)

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.errors import BudgetExceeded, RunError, TransportError
@@ -24,10 +24,11 @@ from amemgym_env.evaluation.user_model import UserModel
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.memory.embedding import DEFAULT, Embedder
 from amemgym_env.memory.index import NumpyStore, StoreFactory
-from amemgym_env.models.client import Backend, Models, Recorded, Usage
-from amemgym_env.models.journal import Event, Journal, MemoryJournal
+from amemgym_env.models.client import Backend, Models, Recorded
+from amemgym_env.models.events import CallEvent, EndEvent, Event, StartEvent
+from amemgym_env.models.journal import Journal, MemoryJournal
 from amemgym_env.prompts import assistant as prompts
-from amemgym_env.prompts.base import BUILT_IN, Templates
+from amemgym_env.prompts.base import BUILT_IN, Role, Templates
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script, build
 from amemgym_env.simulated.model import DEFAULT_PROFILE, SimulatedModel
@@ -211,17 +212,17 @@ class _Run:
         known = scenario_result(script, earlier)
         if known.complete or self.stopped or self.score_only:
             if known.complete and self.progress is not None:
-                self.progress(script.scenario, {"event": "end", "hash": known.hash, "error": None})
+                self.progress(script.scenario, EndEvent(known.hash, None))
             return known
         self._play(script, journal, earlier)
         return scenario_result(script, journal.read())
 
     def _check(self, script: Script, earlier: Sequence[Event]) -> None:
         for event in earlier:
-            if event["event"] == "start" and event["script"] != script.key:
+            if isinstance(event, StartEvent) and event.script != script.key:
                 raise RunError(
                     f"scenario {script.scenario.id!r}: expected the journal of script "
-                    f"{script.key}, found {event['script']}; the folder holds another run: "
+                    f"{script.key}, found {event.script}; the folder holds another run: "
                     "choose another out=, or the settings that it was made with"
                 )
 
@@ -234,15 +235,15 @@ class _Run:
         known = Recorded(earlier, self.repeated(script.scenario))
         models = Models(self.backends(script), self.templates, record, known, lambda: self.stopped)
         for event in earlier:
-            if event["event"] == "call" and event["key"] is not None and "usage" in event:
-                models.backend(event["role"]).remember(Usage(**event["usage"]))
+            if isinstance(event, CallEvent) and event.key is not None and event.usage is not None:
+                models.backend(cast(Role, event.role)).remember(event.usage)
         agent = made_agent(self.make_agent, models)
         trace = self.dialogues.get(script.scenario.id)
         user = None if trace or models.backend("user").simulated else UserModel(models)
         top_k = getattr(agent, "top_k", DEFAULT_TOP_K)
         capacity = self.game.capacity or script.difficulty.capacity
-        record({"event": "start", "scenario": script.scenario.id, "script": script.key})
-        end: dict[str, Any] = {"event": "end", "hash": None, "error": None, "reason": None}
+        record(StartEvent(script.scenario.id, script.key))
+        digest = error = reason = recall = None
         env: AMemGymEnv | None = None
         try:
             env = AMemGymEnv(
@@ -261,20 +262,26 @@ class _Run:
             begin = None if user is None else user.begin
             options = {"script": script}
             play(agent, env, record, options=options, replies=replies, meanwhile=begin)
-            end["hash"] = env.episode.digest()
-        except TransportError as error:
-            end["error"], end["reason"] = str(error), error.reason
-        except BudgetExceeded as error:
-            end["error"] = self.stopped = str(error)
-            end["reason"] = error.reason
+            digest = env.episode.digest()
+        except TransportError as failure:
+            error, reason = str(failure), failure.reason
+        except BudgetExceeded as failure:
+            error = self.stopped = str(failure)
+            reason = failure.reason
         finally:
             if user is not None:
                 user.settle()
             if env is not None:
-                end["index_recall"] = env.index_recall
+                recall = env.index_recall
                 env.close()
-        backend = models.backend("exam")
-        end["unreadable"] = dict(sorted(models.causes.items()))
-        end["unrecognised"] = getattr(backend, "unrecognised", 0)
-        end["follow_up_failures"] = 0 if user is None else user.failures
-        record(end)
+        record(
+            EndEvent(
+                digest,
+                error,
+                reason,
+                recall,
+                dict(sorted(models.causes.items())),
+                getattr(models.backend("exam"), "unrecognised", 0),
+                0 if user is None else user.failures,
+            )
+        )

@@ -1,6 +1,6 @@
-"""What one scenario's journal says: scores, failures, retrievals, usage, and what has no score.
+"""Result of one scenario, computed from its journal: scores, failures, retrievals, usage.
 
-A fresh run, a resumed one and a re-scored one read the same events, so they cannot differ.
+A fresh, a resumed and a re-scored run read the same events and cannot differ.
 Paper: AMemGym, Sections 3.4 and 4.3.
 """
 
@@ -17,13 +17,21 @@ from amemgym_env.agent import NO_ANSWER, UNSCORED
 from amemgym_env.envs.rewards import Floats, exam_scores
 from amemgym_env.evaluation.diagnosis import Diagnosis, diagnose, write_positions
 from amemgym_env.models.client import Usage
-from amemgym_env.models.journal import Event
+from amemgym_env.models.events import (
+    CallEvent,
+    EndEvent,
+    Event,
+    ExamEvent,
+    ProbeEvent,
+    ReferenceEvent,
+)
+from amemgym_env.models.last_play import calls_in, last_play
 from amemgym_env.scenarios.script import Kind, Script
 
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """What one scenario's journal says. Arrays have shape (periods, questions), NaN unscored."""
+    """Result of one scenario. Arrays have shape (periods, questions), NaN unscored."""
 
     script: Script
     accuracy: Floats
@@ -70,53 +78,54 @@ class ScenarioResult:
 
 
 def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
-    """Return what a journal's events say about a scenario."""
-    starts = [index for index, event in enumerate(events) if event["event"] == "start"]
-    last = starts[-1] if starts else 0
-    latest = events[last:]
+    """Return the result of the last attempt in a journal."""
+    play = last_play(events)
     shape = (len(script.scenario.periods), len(script.scenario.qas))
-    end = _last(latest, "end")
-    chosen, causes, unscored = _answers(latest, shape, _unasked(end))
+    end = play.end or EndEvent(None, None)
+    chosen, causes, unscored = _answers(play.exams, shape, _unasked(end))
     accuracy = np.stack(
         [
             exam_scores(row.tolist(), right)
             for row, right in zip(chosen, script.right_shown, strict=True)
         ]
     )
-    reference = _last(latest, "reference")
-    probes = {event["period"]: event for event in latest if event["event"] == "probe"}
     return ScenarioResult(
         script=script,
         accuracy=accuracy,
-        upper_bound=_upper_bound(script, reference),
-        never_write=_never_write(script, reference),
-        diagnosis=diagnose(script.scenario, accuracy, _known(script, probes)),
+        upper_bound=_upper_bound(script, play.reference),
+        never_write=_never_write(script, play.reference),
+        diagnosis=diagnose(script.scenario, accuracy, _known(script, play.probes)),
         chosen=chosen,
         causes=causes,
         unscored_causes=unscored,
         probe_causes=Counter(
             cause or "no_answer"
-            for event in probes.values()
-            for row, causes in zip(event["values"], event["causes"], strict=True)
+            for event in play.probes.values()
+            for row, causes in zip(event.values, event.causes, strict=True)
             for index, cause in zip(row, causes, strict=True)
             if index == NO_ANSWER
         ),
-        unreadable_calls=Counter(end.get("unreadable", {})),
-        retrieved=_retrieved(latest),
-        in_window=_in_window(script, probes),
-        index_recall=_index_recall(end),
-        unrecognised=int(end.get("unrecognised", 0)),
-        follow_up_failures=int(end.get("follow_up_failures", 0)),
-        usage=_usage(events, last),
-        hash=end.get("hash"),
-        error=end.get("error"),
-        failed_calls=Counter(event.get("reason", "other") for event in latest if _failed(event)),
-        dropped=tuple(sorted({name for event in events for name in event.get("dropped") or ()})),
+        unreadable_calls=Counter(end.unreadable),
+        retrieved=_retrieved(play.exams),
+        in_window=_in_window(script, play.probes),
+        index_recall=end.index_recall or (0, 0),
+        unrecognised=end.unrecognised,
+        follow_up_failures=end.follow_up_failures,
+        usage=_usage(play.calls),
+        hash=end.hash,
+        error=end.error,
+        failed_calls=Counter(
+            # A follow-up that failed is settled: the script's words took its place.
+            call.reason
+            for call in play.of(CallEvent)
+            if call.failed and call.role != "user"
+        ),
+        dropped=tuple(sorted({name for call in calls_in(events) for name in call.dropped})),
     )
 
 
 def _answers(
-    events: Sequence[Event], shape: tuple[int, int], unasked: str
+    exams: Mapping[int, ExamEvent], shape: tuple[int, int], unasked: str
 ) -> tuple[npt.NDArray[np.int64], Counter[str], Counter[str]]:
     """Return the chosen indices, and the cells without a choice by cause: wrong, and unscored.
 
@@ -126,14 +135,12 @@ def _answers(
     chosen = np.full(shape, UNSCORED, np.int64)
     wrong: Counter[str] = Counter()
     unscored = Counter({unasked: periods * questions})
-    for event in events:
-        if event["event"] != "exam":
-            continue
-        row = list(event["answers"])[:questions]
+    for period, event in exams.items():
+        row = list(event.answers)[:questions]
         row += [NO_ANSWER] * (questions - len(row))
-        chosen[event["period"]] = row
+        chosen[period] = row
         unscored[unasked] -= questions
-        for got, cause in zip(row, [*event["causes"], *[None] * questions], strict=False):
+        for got, cause in zip(row, [*event.causes, *[None] * questions], strict=False):
             if got == NO_ANSWER:
                 wrong[cause or "no_answer"] += 1
             elif got == UNSCORED:
@@ -141,30 +148,14 @@ def _answers(
     return chosen, wrong, +unscored
 
 
-def _unasked(end: Event) -> str:
+def _unasked(end: EndEvent) -> str:
     """Return why exams did not take place, from the scenario's last event."""
-    if end.get("error") is None:
-        return "not_played"
-    return str(end.get("reason") or "other")
+    return "not_played" if end.error is None else end.reason or "other"
 
 
-def _index_recall(end: Event) -> tuple[int, int]:
-    found, wanted = end.get("index_recall", (0, 0))
-    return int(found), int(wanted)
-
-
-def _failed(event: Event) -> bool:
-    """Whether a call failed for good; a follow-up that failed is settled by the script's words."""
-    return event["event"] == "call" and "error" in event and event["role"] != "user"
-
-
-def _last(events: Sequence[Event], kind: str) -> Event:
-    return next((event for event in reversed(events) if event["event"] == kind), {})
-
-
-def _upper_bound(script: Script, reference: Event) -> Floats:
+def _upper_bound(script: Script, reference: ReferenceEvent | None) -> Floats:
     """Return the score of the informed answer for the true combination of each cell."""
-    informed = reference.get("informed")
+    informed = None if reference is None else reference.informed
     rows = [
         [
             float("nan") if informed is None else _score(informed[number][right])
@@ -179,18 +170,21 @@ def _score(value: float | None) -> float:
     return float("nan") if value is None else float(value)
 
 
-def _never_write(script: Script, reference: Event) -> Floats:
-    chosen = reference.get("never_write", [UNSCORED] * len(script.scenario.qas))
+def _never_write(script: Script, reference: ReferenceEvent | None) -> Floats:
+    unasked = (UNSCORED,) * len(script.scenario.qas)
+    chosen = unasked if reference is None else reference.never_write
     return np.stack([exam_scores(chosen, right) for right in script.right_shown])
 
 
-def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, str], bool | None]:
+def _known(
+    script: Script, probes: Mapping[int, ProbeEvent]
+) -> Callable[[int, int, str], bool | None]:
     scenario = script.scenario
-    # A reply that cannot be read tells nothing of the memory.
+    # An unreadable reply is no evidence about the memory.
     unread = {
         period: {
             (number, column)
-            for number, row in enumerate(event["causes"])
+            for number, row in enumerate(event.causes)
             for column, cause in enumerate(row)
             if cause not in (None, "no_answer")
         }
@@ -200,9 +194,9 @@ def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, s
     def known(period: int, number: int, variable: str) -> bool | None:
         if period not in probes:
             return None
-        rows = probes[period]["values"]
+        rows = probes[period].values
         column = scenario.qas[number].variables.index(variable)
-        row = rows[number] if number < len(rows) else []
+        row = rows[number] if number < len(rows) else ()
         index = row[column] if column < len(row) else NO_ANSWER
         if index == UNSCORED or (number, column) in unread[period]:
             return None
@@ -213,22 +207,22 @@ def _known(script: Script, probes: Mapping[int, Event]) -> Callable[[int, int, s
     return known
 
 
-def _retrieved(events: Sequence[Event]) -> tuple[float, int]:
-    """Return how much of the bank the exams' questions were shown; banks without entries apart."""
+def _retrieved(exams: Mapping[int, ExamEvent]) -> tuple[float, int]:
+    """Return sum and number of the shares of a non-empty bank that exam questions showed."""
     shares = [
-        len(ids) / event["stored"]
-        for event in events
-        if event["event"] == "exam" and event.get("stored")
-        for ids in event["retrieved"]
+        len(ids) / event.stored
+        for event in exams.values()
+        if event.stored
+        for ids in event.retrieved
     ]
     return sum(shares), len(shares)
 
 
-def _in_window(script: Script, probes: Mapping[int, Event]) -> tuple[int, int]:
+def _in_window(script: Script, probes: Mapping[int, ProbeEvent]) -> tuple[int, int]:
     positions = write_positions(script.scenario)
     standing = total = 0
     for period, event in probes.items():
-        window = {tuple(place) for place in event.get("window") or ()}
+        window = set(event.window or ())
         exposed: dict[str, bool] = {}
         for session, conversation in enumerate(script.periods[period]):
             for turn, utterance in enumerate(conversation.utterances):
@@ -242,15 +236,11 @@ def _in_window(script: Script, probes: Mapping[int, Event]) -> tuple[int, int]:
     return standing, total
 
 
-def _usage(events: Sequence[Event], last: int) -> dict[str, Usage]:
-    """Return usage by role. Real calls are made once however often a run is resumed."""
+def _usage(calls: Sequence[CallEvent]) -> dict[str, Usage]:
+    """Return usage by role."""
     usage: dict[str, Usage] = {}
-    for index, event in enumerate(events):
-        if event["event"] != "call" or (event["key"] is None and index < last):
-            continue
-        parts = {event["role"]: event["usage"]} if "usage" in event else {}
-        if event.get("retries"):
-            parts["retries"] = event["retries"]
-        for role, part in parts.items():
-            usage[role] = usage.get(role, Usage()) + Usage(**part)
+    for call in calls:
+        for role, part in ((call.role, call.usage), ("retries", call.retries)):
+            if part is not None:
+                usage[role] = usage.get(role, Usage()) + part
     return usage

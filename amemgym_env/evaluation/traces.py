@@ -23,6 +23,7 @@ from amemgym_env.agent import Turn
 from amemgym_env.episode import Episode
 from amemgym_env.errors import RunError
 from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.last_play import last_play
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.script import Kind, Script
 from amemgym_env.seeding import digest
@@ -86,14 +87,8 @@ def _journal(folder: Path, script: Script) -> Trace:
             f"traces={folder}: expected a journal of scenario {script.scenario.id!r}, found none; "
             "name a run of the same scenarios"
         )
-    rounds: dict[Place, tuple[str, str]] = {}
-    for event in FileJournal(file).read():
-        if event["event"] == "start":
-            rounds = {}
-        elif event["event"] == "turn":
-            place = (event["period"], event["session"], event["round"])
-            rounds[place] = (event["message"], event["reply"])
-    return Trace(rounds)
+    turns = last_play(FileJournal(file).read()).turns
+    return Trace({event.place: (event.message, event.reply) for event in turns})
 
 
 def _interactions(file: Path, scripts: Sequence[Script]) -> dict[str, Trace]:

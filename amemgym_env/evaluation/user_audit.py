@@ -10,7 +10,7 @@ Paper: AMemGym, Section 3.5 (exposure quality, state integrity).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -18,7 +18,8 @@ import numpy as np
 
 from amemgym_env.generation.audit.exposure_classifier import THRESHOLD, library_classifier
 from amemgym_env.memory.embedding import DEFAULT, Vectors
-from amemgym_env.models.journal import Event
+from amemgym_env.models.events import Event
+from amemgym_env.models.last_play import last_play
 from amemgym_env.scenarios.library import Topic, topic_index
 from amemgym_env.scenarios.script import Exposures, Script
 from amemgym_env.simulated.recognition import Recogniser
@@ -56,22 +57,16 @@ class TurnAudit(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def audit_turns(script: Script, events: Iterable[Event], judge: Judge) -> TurnAudit:
+def audit_turns(script: Script, events: Sequence[Event], judge: Judge) -> TurnAudit:
     """Return what the last play's user turns give away beyond or below the script's truth."""
     recogniser = Recogniser(script)
-    latest: list[Event] = []
-    for event in events:
-        if event["event"] == "start":
-            latest = []
-        elif event["event"] == "turn":
-            latest.append(event)
+    turns = last_play(events).turns
     scripted = read = unread = expected = 0
     findings: list[Finding] = []
-    for event in latest:
-        place = (event["period"], event["session"], event["round"])
-        utterance = script.periods[place[0]][place[1]].utterances[place[2]]
+    for event in turns:
+        utterance = script.periods[event.period][event.session].utterances[event.round]
         wanted = dict(utterance.exposures)
-        message = str(event["message"])
+        message = event.message
         given: Mapping[str, str] | None
         if message == utterance.text:
             scripted += 1
@@ -89,11 +84,11 @@ def audit_turns(script: Script, events: Iterable[Event], judge: Judge) -> TurnAu
             read += 1
             expected += len(wanted)
         findings += [
-            Finding(*place, fault, name, wanted.get(name), given.get(name), message)
+            Finding(*event.place, fault, name, wanted.get(name), given.get(name), message)
             for name in sorted({*wanted, *given})
             if (fault := _fault(wanted.get(name), given.get(name))) is not None
         ]
-    return TurnAudit(len(latest), scripted, read, unread, expected, tuple(findings))
+    return TurnAudit(len(turns), scripted, read, unread, expected, tuple(findings))
 
 
 def _fault(wanted: str | None, given: str | None) -> Fault | None:

@@ -13,10 +13,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, cast
 
-from amemgym_env.errors import BudgetExceeded, Cause, ContentError, ParseError, TransportError
+from amemgym_env.errors import (
+    BudgetExceeded,
+    Cause,
+    ContentError,
+    ParseError,
+    Reason,
+    TransportError,
+)
 from amemgym_env.models.backend import Backend, Call, Completion, call_key
+from amemgym_env.models.events import CallEvent, Event
 from amemgym_env.models.replay import Recorded
 from amemgym_env.models.usage import Usage
 from amemgym_env.prompts.base import BUILT_IN, Prompt, Role, Templates
@@ -35,7 +43,7 @@ class Outcome(NamedTuple, Generic[T]):
     """The call could not be answered: whatever it was to decide is unscored."""
 
 
-Recorder = Callable[[dict[str, Any]], None]
+Recorder = Callable[[Event], None]
 """Writes one event of an episode; must be safe to call from several threads."""
 
 _GROUPS: dict[Role, str] = {
@@ -188,36 +196,48 @@ class Models:
         except TransportError as error:
             retries = Usage(calls=error.attempts, seconds=time.perf_counter() - begun)
             self._account(call.role, Usage(), retries)
-            made = retries.to_json() if error.attempts else None
-            rest = {"error": str(error), "reason": error.reason, "retries": made}
-            self._record(call, key, occurrence, rest)
+            self._record(
+                CallEvent(
+                    call.kind,
+                    call.role,
+                    key,
+                    occurrence,
+                    retries=retries if error.attempts else None,
+                    error=str(error),
+                    reason=error.reason,
+                )
+            )
             return Outcome(None, error=error)
         usage = completion.usage
         if not backend.simulated and not usage.seconds:
             usage += Usage(seconds=time.perf_counter() - begun)
         self._account(call.role, usage, completion.retries)
-        rest = {
-            "text": completion.text,
-            "cause": completion.cause,
-            "finish_reason": completion.finish_reason,
-            "usage": usage.to_json(),
-            "retries": completion.retries.to_json() if completion.retries.calls else None,
-            **(completion.details or {}),
-        }
-        self._record(call, key, occurrence, rest)
+        self._record(
+            CallEvent(
+                call.kind,
+                call.role,
+                key,
+                occurrence,
+                completion.text,
+                completion.cause,
+                completion.finish_reason,
+                usage,
+                completion.retries if completion.retries.calls else None,
+                details=completion.details or {},
+            )
+        )
         return self._parsed(prompt, completion.text, completion.cause)
 
     def _remembered(
-        self, prompt: Prompt[T], call: Call, event: Mapping[str, Any], copied: bool
+        self, prompt: Prompt[T], call: Call, event: CallEvent, copied: bool
     ) -> Outcome[T]:
-        if copied and self.recorder is not None:
-            self.recorder(dict(event))
-        usage, retries = event.get("usage") or {}, event.get("retries") or {}
-        self._account(call.role, Usage(**usage), Usage(**retries))
-        if "error" in event:
-            error = TransportError(event["error"], reason=event.get("reason", "other"))
-            return Outcome(None, error=error)
-        return self._parsed(prompt, event["text"], event["cause"])
+        if copied:
+            self._record(event)
+        self._account(call.role, event.usage or Usage(), event.retries or Usage())
+        if event.error is not None:
+            reason = cast(Reason, event.reason)
+            return Outcome(None, error=TransportError(event.error, reason=reason))
+        return self._parsed(prompt, event.text or "", cast("Cause | None", event.cause))
 
     def _account(self, role: Role, usage: Usage, retries: Usage) -> None:
         with self._lock:
@@ -225,11 +245,9 @@ class Models:
             if retries.calls:
                 self.usage["retries"] = self.usage.get("retries", Usage()) + retries
 
-    def _record(self, call: Call, key: str | None, occurrence: int, rest: dict[str, Any]) -> None:
-        if self.recorder is None:
-            return
-        event = {"event": "call", "kind": call.kind, "role": call.role}
-        self.recorder({**event, "key": key, "occurrence": occurrence, **rest})
+    def _record(self, event: CallEvent) -> None:
+        if self.recorder is not None:
+            self.recorder(event)
 
     def _parsed(self, prompt: Prompt[T], text: str, cause: Cause | None) -> Outcome[T]:
         if cause is None:

@@ -1,7 +1,8 @@
-"""A scenario's journal: everything that happens, one JSON object a line, written as it happens.
+"""Journals: the events of a scenario, in memory or as JSON Lines, written as they happen.
 
-Resume, replay, re-scoring and the report read it. A line is on disk before the next thing begins;
-a torn last line is dropped before anything is appended, a torn line in the middle is an error.
+Resume, replay, re-scoring and the report read them. A line is on disk before the next call begins.
+An incomplete last line is dropped before anything is appended; an incomplete line elsewhere is an
+error.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from amemgym_env.errors import RunError
+from amemgym_env.models.events import Event, event_json, read_event
 
-Event = dict[str, Any]
+_REMEDY = "restore the file, or delete it to play the scenario again"
 
 
 class Journal(Protocol):
@@ -54,16 +56,16 @@ class FileJournal:
         self._file: Any = None
 
     def read(self) -> list[Event]:
-        """Return all events so far; a torn last line is no event.
+        """Return all events so far; an incomplete last line is left out.
 
         Raises:
-            RunError: a line that is not the last cannot be read.
+            RunError: another line cannot be read.
         """
-        return [event for event, _ in self._lines()]
+        return [self._event(number, *line) for number, line in enumerate(self._lines(), start=1)]
 
     def write(self, event: Event) -> None:
         """Add an event and hand it to the operating system before returning."""
-        line = json.dumps(event) + "\n"
+        line = json.dumps(event_json(event)) + "\n"
         with self._lock:
             self._file.write(line)
             self._file.flush()
@@ -87,8 +89,14 @@ class FileJournal:
         """Close the file."""
         self._file.close()
 
-    def _lines(self) -> Iterator[tuple[Event, int]]:
-        """Yield each event with the offset of its line's end."""
+    def _event(self, number: int, content: dict[str, Any], _: int) -> Event:
+        try:
+            return read_event(content)
+        except RunError as error:
+            raise RunError(f"{self.path}, line {number}: {error}; {_REMEDY}") from error
+
+    def _lines(self) -> Iterator[tuple[dict[str, Any], int]]:
+        """Yield the JSON object of each line with the offset of the line's end."""
         if not self.path.exists():
             return
         data = self.path.read_bytes()
@@ -106,7 +114,7 @@ class FileJournal:
                 number = data.count(b"\n", 0, start) + 1
                 raise RunError(
                     f"{self.path}, line {number}: expected a JSON object, found a damaged line; "
-                    "restore the file, or delete it to play the scenario again"
+                    f"{_REMEDY}"
                 ) from error
             if newline < 0:
                 return

@@ -1,4 +1,4 @@
-"""What calls of language models cost, and which calls were made before."""
+"""Usage of language models: calls, tokens, seconds and dollars."""
 
 from __future__ import annotations
 

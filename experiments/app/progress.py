@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from amemgym_env.models.journal import Event
+from amemgym_env.models.events import CallEvent, EndEvent, Event, ExamEvent, TurnEvent
+from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios.model import Scenario
 
 
@@ -68,17 +69,16 @@ class Progress(Live):
     def event(self, scenario: Scenario, event: Event) -> None:
         """Count an event; called from the threads that play."""
         with self._lock:
-            kind = event["event"]
-            if kind == "turn":
+            if isinstance(event, TurnEvent):
                 self._turns += 1
-            elif kind == "call":
+            elif isinstance(event, CallEvent):
                 self._calls += 1
-                self._spend(event.get("usage") or {})
-            elif kind == "end":
+                self._spend(event.usage or Usage())
+            elif isinstance(event, EndEvent):
                 self._ended += 1
                 self._share[scenario.id] = 1.0
-            elif kind == "exam":
-                self._share[scenario.id] = (event["period"] + 1) / (len(scenario.periods) + 1)
+            elif isinstance(event, ExamEvent):
+                self._share[scenario.id] = (event.period + 1) / (len(scenario.periods) + 1)
             done = sum(self._share.values())
             self._bar.update(self._task, completed=done, counts=self.counts())
 
@@ -88,9 +88,9 @@ class Progress(Live):
         scenarios = f"{self._ended}/{self._total} scenarios"
         return f"{scenarios}, {_short(self._turns)} turns, {_short(self._calls)} calls, {dollars}"
 
-    def _spend(self, usage: Event) -> None:
-        price = usage.get("usd", 0.0)
-        self._usd = None if self._usd is None or price is None else self._usd + price
+    def _spend(self, usage: Usage) -> None:
+        unknown = self._usd is None or usage.usd is None
+        self._usd = None if unknown else (self._usd or 0.0) + (usage.usd or 0.0)
 
 
 def _short(count: int) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from amemgym_env.errors import RunError
-from amemgym_env.models.journal import Event, FileJournal
+from amemgym_env.models.events import Event
+from amemgym_env.models.journal import FileJournal
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.model import Scenario
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 from amemgym_env.agent import UNSCORED
-from amemgym_env.models.journal import Event, Journal
+from amemgym_env.models.events import Event, ExamEvent
+from amemgym_env.models.journal import Journal
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script
 
@@ -58,12 +59,12 @@ class PeriodGate:
         Raises:
             GivenUp: the report said so.
         """
-        if event["event"] != "exam":
+        if not isinstance(event, ExamEvent):
             return
-        period = int(event["period"])
+        period = event.period
         right = self.scripts[scenario.id].right_shown[period]
         with self._condition:
-            for answer, truth in zip(event["answers"], right, strict=False):
+            for answer, truth in zip(event.answers, right, strict=False):
                 self._right += answer == truth
                 self._scored += answer != UNSCORED
             self._arrived.setdefault(period, set()).add(scenario.id)

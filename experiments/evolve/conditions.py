@@ -17,7 +17,9 @@ from amemgym_env.evaluation.evolution_feedback import Evidence
 from amemgym_env.evaluation.results import Results
 from amemgym_env.evaluation.run import Backends, Game, evaluate, script_of
 from amemgym_env.models.client import Models
-from amemgym_env.models.journal import Event, FileJournal
+from amemgym_env.models.events import EvolutionEvent, WritingPolicy
+from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.last_play import last_play
 from amemgym_env.prompts.evolution import WRITES
 from amemgym_env.prompts.memory import INFORMATION_TYPES
 from amemgym_env.scenarios.files import slug
@@ -25,9 +27,8 @@ from amemgym_env.scenarios.library import topics
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script
 from experiments.app.run_folder import inside
-from experiments.evolve.loop import Evolver, FromFeedback, Improver, Policy, RandomTypes
+from experiments.evolve.loop import Evolver, FromFeedback, Improver, RandomTypes, apply_policy
 from experiments.evolve.loop import evidence as evidence_of
-from experiments.evolve.loop import lineage as lineage_of
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,18 @@ class Played:
     """One condition, played."""
 
     results: Results
-    steps: Mapping[str, list[Event]]
+    steps: Mapping[str, Sequence[EvolutionEvent]]
     """The evolution's events by scenario."""
     evidence: Mapping[str, Mapping[int, Evidence]]
 
-    def policy(self, scenario: str) -> Policy:
+    def policy(self, scenario: str) -> WritingPolicy:
         """Return the policy at the end of a scenario."""
-        return Policy.from_json(self.steps[scenario][-1]["after"])
+        return self.steps[scenario][-1].after
 
     def lengths(self, kind: str) -> dict[tuple[str, int], int]:
         """Return how long the policy is after each step, in types; `kind` is the writing prompt."""
         return {
-            (name, step["period"]): length(Policy.from_json(step["after"]), kind)
+            (name, step.period): length(step.after, kind)
             for name, steps in self.steps.items()
             for step in steps
         }
@@ -73,7 +74,7 @@ WORDS_A_TYPE = 4
 """Words of a special type as a prompt lists it, its dash counted (on average 4.2)."""
 
 
-def length(policy: Policy, kind: str) -> int:
+def length(policy: WritingPolicy, kind: str) -> int:
     """Return how many types a policy lists; a whole prompt counts by the words that it has more.
 
     Without it a control of equal length would have nothing beside an evolved prompt, whose list
@@ -91,7 +92,7 @@ def play(
     name: str,
     scenarios: Sequence[Scenario],
     *,
-    start: Callable[[Script], Policy] = lambda script: Policy(),
+    start: Callable[[Script], WritingPolicy] = lambda script: WritingPolicy(),
     improve: Improver | None = None,
 ) -> Played:
     """Play a condition, or what is left of it."""
@@ -114,7 +115,7 @@ def play(
     events = {item.id: journal(item).read() for item in scenarios}
     return Played(
         results,
-        {name: lineage_of(found) for name, found in events.items()},
+        {name: last_play(found).evolution for name, found in events.items()},
         {name: evidence_of(scripts[name], found) for name, found in events.items()},
     )
 
@@ -151,10 +152,10 @@ def control(
     return play(stage, name, scenarios, improve=changed)
 
 
-def oracle(script: Script) -> Policy:
+def oracle(script: Script) -> WritingPolicy:
     """Return the policy that lists just what the user's questions need."""
     needed = dict.fromkeys(name for asked in script.scenario.qas for name in asked.variables)
-    return Policy((*INFORMATION_TYPES, *(name.replace("_", " ") for name in needed)))
+    return WritingPolicy((*INFORMATION_TYPES, *(name.replace("_", " ") for name in needed)))
 
 
 def foreign_matters() -> list[str]:
@@ -201,29 +202,29 @@ class Deaf:
         self.agent.load_state_dict(state)
 
 
-def emptied(stage: Stage, scenario: Scenario, policy: Policy) -> Results:
+def emptied(stage: Stage, scenario: Scenario, policy: WritingPolicy) -> Results:
     """Play a scenario with a policy and emptied dialogues; must score what never-write scores."""
 
     def make(models: Models) -> Agent:
         agent = made_agent(stage.make_agent, models)
-        policy.apply(agent, stage.kind)
+        apply_policy(policy, agent, stage.kind)
         return Deaf(agent)
 
     game = replace(stage.game, diagnosis=False)
     return evaluate(make, [scenario], game=game, backends=stage.backends)
 
 
-def guard(stage: Stage, scenarios: Sequence[Scenario]) -> Callable[[Policy], float]:
+def guard(stage: Stage, scenarios: Sequence[Scenario]) -> Callable[[WritingPolicy], float]:
     """Return what a policy is worth on held-out scenarios: the mean accuracy, played once each."""
-    known: dict[Policy, float] = {}
+    known: dict[WritingPolicy, float] = {}
     game = replace(stage.game, diagnosis=False, upper_bound=False)
 
-    def score(policy: Policy) -> float:
+    def score(policy: WritingPolicy) -> float:
         if policy not in known:
 
             def make(models: Models) -> Agent:
                 agent = made_agent(stage.make_agent, models)
-                policy.apply(agent, stage.kind)
+                apply_policy(policy, agent, stage.kind)
                 return agent
 
             results = evaluate(

@@ -17,7 +17,16 @@ from amemgym_env.agent import Agent
 from amemgym_env.evaluation.driver import AgentMaker, made_agent
 from amemgym_env.evaluation.evolution_feedback import Evidence, Switch, feedback, gather, recall
 from amemgym_env.models.client import Models
-from amemgym_env.models.journal import Event
+from amemgym_env.models.events import (
+    Event,
+    EvolutionEvent,
+    EvolutionStep,
+    ExamEvent,
+    PolicyProposal,
+    StartEvent,
+    WritingPolicy,
+)
+from amemgym_env.models.last_play import last_play
 from amemgym_env.prompts.base import Templates
 from amemgym_env.prompts.evolution import WRITES, PromptEvolution, TypesEvolution, repaired
 from amemgym_env.prompts.memory import INFORMATION_TYPES
@@ -32,54 +41,44 @@ WRITERS = {"awe": "fact_extraction", "awi": "dictionary_update"}
 """The prompt with which an agent writes memory; only these agents can evolve."""
 
 
-@dataclass(frozen=True)
-class Policy:
-    """How an agent writes memory."""
-
-    information_types: tuple[str, ...] = INFORMATION_TYPES
-    prompt: str | None = None
-    """Text of the agent's writing prompt; None: the one that it has anyway."""
-
-    def apply(self, agent: Agent, kind: str) -> None:
-        """Let an agent write by this policy from now on."""
-        evolving: Any = agent
-        evolving.information_types = self.information_types
-        if self.prompt is not None:
-            texts = evolving.models.templates.texts
-            evolving.models.templates = Templates({**texts, kind: self.prompt})
-
-    def lines(self) -> list[str]:
-        """Return the policy as lines, for diffs."""
-        whole = () if self.prompt is None else self.prompt.split("\n")
-        return [*(f"- {kind}" for kind in self.information_types), *whole]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the policy as a JSON object."""
-        return {"information_types": list(self.information_types), "prompt": self.prompt}
-
-    @classmethod
-    def from_json(cls, state: Mapping[str, Any]) -> Policy:
-        """Return the policy that `to_json` described."""
-        return cls(tuple(state["information_types"]), state["prompt"])
+def apply_policy(policy: WritingPolicy, agent: Agent, kind: str) -> None:
+    """Let an agent write by a policy from now on; `kind` is its writing prompt."""
+    evolving: Any = agent
+    evolving.information_types = policy.information_types
+    if policy.prompt is not None:
+        texts = evolving.models.templates.texts
+        evolving.models.templates = Templates({**texts, kind: policy.prompt})
 
 
-def difference(before: Policy, after: Policy) -> list[str]:
+def difference(before: WritingPolicy, after: WritingPolicy) -> tuple[str, ...]:
     """Return the lines that a step took away (-) and added (+)."""
-    lines = unified_diff(before.lines(), after.lines(), lineterm="", n=0)
-    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+    lines = unified_diff(policy_lines(before), policy_lines(after), lineterm="", n=0)
+    return tuple(line for line in lines if not line.startswith(("---", "+++", "@@")))
+
+
+def policy_lines(policy: WritingPolicy) -> list[str]:
+    """Return a policy as lines, for differences."""
+    whole = () if policy.prompt is None else policy.prompt.split("\n")
+    return [*(f"- {kind}" for kind in policy.information_types), *whole]
 
 
 class Proposal(NamedTuple):
     """What one call for a better policy led to."""
 
-    policy: Policy | None
+    policy: WritingPolicy | None
     """None: nothing to use came back."""
     status: str
     """`new`, `repaired`, `no change`, or why the reply cannot be read (`unreadable`, `empty`)."""
 
 
 def propose(
-    models: Models, policy: Policy, kind: str, target: Target, told: str, number: int, count: int
+    models: Models,
+    policy: WritingPolicy,
+    kind: str,
+    target: Target,
+    told: str,
+    number: int,
+    count: int,
 ) -> Proposal:
     """Return one proposal for a better policy; `kind` is the agent's writing prompt."""
     if target == "types":
@@ -103,20 +102,20 @@ def propose(
     return Proposal(proposed, status)
 
 
-Score = Callable[[Policy], float]
+Score = Callable[[WritingPolicy], float]
 """What a policy is worth on scenarios that are held out from evolution."""
 
 
 def step(
     models: Models,
-    policy: Policy,
+    policy: WritingPolicy,
     kind: str,
     target: Target,
     told: str,
     proposals: int = 1,
     score: Score | None = None,
-) -> dict[str, Any]:
-    """Return the record of one step: proposals, their scores, and the policy that came out of it.
+) -> EvolutionStep:
+    """Return one step: proposals, their scores, and the resulting policy.
 
     With `score` the best proposal is accepted if it does not do worse than the present policy;
     without it the first that can be read is.
@@ -136,30 +135,26 @@ def step(
         status = "accepted" if accepted else "rejected"
         chosen = made[best].policy
         after = chosen if accepted and chosen is not None else policy
-    return {
-        "status": status,
-        "score": present,
-        "proposals": [
-            {
-                "status": item.status,
-                "policy": None if item.policy is None else item.policy.to_json(),
-                "score": value,
-            }
+    return EvolutionStep(
+        status,
+        after,
+        present,
+        tuple(
+            PolicyProposal(item.status, item.policy, value)
             for item, value in zip(made, scores, strict=True)
-        ],
-        "feedback": told,
-        "before": policy.to_json(),
-        "after": after.to_json(),
-        "difference": difference(policy, after),
-    }
+        ),
+        told,
+        policy,
+        difference(policy, after),
+    )
 
 
 class Improver(Protocol):
     """Decides after a period's exam by which policy the episode goes on."""
 
     def __call__(
-        self, script: Script, agent: Any, policy: Policy, seen: Evidence
-    ) -> dict[str, Any]:
+        self, script: Script, agent: Any, policy: WritingPolicy, seen: Evidence
+    ) -> EvolutionStep:
         """Return the record of the step; its `after` is the new policy."""
         ...
 
@@ -179,8 +174,8 @@ class FromFeedback:
     """(scenario, period) -> the evidence that is shown in place of the agent's own."""
 
     def __call__(
-        self, script: Script, agent: Any, policy: Policy, seen: Evidence
-    ) -> dict[str, Any]:
+        self, script: Script, agent: Any, policy: WritingPolicy, seen: Evidence
+    ) -> EvolutionStep:
         """Return the record of the step."""
         if self.instead is not None:
             seen = self.instead(script.scenario.id, seen.period)
@@ -200,18 +195,13 @@ class RandomTypes:
     matters: Sequence[str]
 
     def __call__(
-        self, script: Script, agent: Any, policy: Policy, seen: Evidence
-    ) -> dict[str, Any]:
+        self, script: Script, agent: Any, policy: WritingPolicy, seen: Evidence
+    ) -> EvolutionStep:
         """Return the record of a step that saw nothing."""
         name = script.scenario.id
         count = self.lengths.get((name, seen.period), len(policy.information_types))
-        after = Policy(drawn_types(script, self.matters, count))
-        return {
-            "status": "drawn",
-            "before": policy.to_json(),
-            "after": after.to_json(),
-            "difference": difference(policy, after),
-        }
+        after = WritingPolicy(drawn_types(script, self.matters, count))
+        return EvolutionStep("drawn", after, before=policy, difference=difference(policy, after))
 
 
 def drawn_types(script: Script, matters: Sequence[str], count: int) -> tuple[str, ...]:
@@ -234,7 +224,7 @@ class Evolver:
         make_agent: AgentMaker,
         kind: str,
         scripts: Mapping[str, Script],
-        start: Callable[[Script], Policy] = lambda script: Policy(),
+        start: Callable[[Script], WritingPolicy] = lambda script: WritingPolicy(),
         improve: Improver | None = None,
     ) -> None:
         self.make_agent = make_agent
@@ -252,49 +242,33 @@ class Evolver:
 
     def event(self, scenario: Scenario, event: Event) -> None:
         """Begin with the first policy, and take a step after every exam but the last."""
-        if event["event"] not in ("start", "exam"):
+        if not isinstance(event, StartEvent | ExamEvent):
             return
         agent, script = self._playing.agent, self.scripts[scenario.id]
-        if event["event"] == "start":
+        if isinstance(event, StartEvent):
             self._playing.policy = self.start(script)
         else:
             self._exam(script, agent, event)
-        self._playing.policy.apply(agent, self.kind)
+        apply_policy(self._playing.policy, agent, self.kind)
 
-    def _exam(self, script: Script, agent: Any, event: Event) -> None:
-        period, policy = int(event["period"]), self._playing.policy
+    def _exam(self, script: Script, agent: Any, event: ExamEvent) -> None:
+        period, policy = event.period, self._playing.policy
         texts = {entry.id: entry.text for entry in agent.view.entries()}
         stated, told = recall(script, period, texts.values())
-        seen = gather(script, period, event["answers"], event["retrieved"], texts)
-        record: dict[str, Any] = {"status": "fixed", "after": policy.to_json()}
+        seen = gather(script, period, event.answers, event.retrieved, texts)
+        taken = EvolutionStep("fixed", policy)
         if self.improve is not None and period < len(script.periods) - 1:
-            record = self.improve(script, agent, policy, seen)
-        self._playing.policy = Policy.from_json(record["after"])
-        agent.models.recorder(
-            {
-                "event": "evolution",
-                "period": period,
-                "recall": [stated, told],
-                "entries": texts,
-                **record,
-            }
-        )
-
-
-def lineage(events: Sequence[Event]) -> list[Event]:
-    """Return the steps that a journal holds of the latest time its scenario was played."""
-    starts = [place for place, event in enumerate(events) if event["event"] == "start"]
-    latest = events[starts[-1] if starts else 0 :]
-    return [event for event in latest if event["event"] == "evolution"]
+            taken = self.improve(script, agent, policy, seen)
+        self._playing.policy = taken.after
+        agent.models.recorder(EvolutionEvent.of(taken, period, (stated, told), texts))
 
 
 def evidence(script: Script, events: Sequence[Event]) -> dict[int, Evidence]:
-    """Return what a journal says that was seen in each period."""
-    texts = {event["period"]: event["entries"] for event in lineage(events)}
+    """Return the evidence of each period of the last attempt in a journal."""
+    play = last_play(events)
+    texts = {event.period: event.entries for event in play.evolution}
     return {
-        event["period"]: gather(
-            script, event["period"], event["answers"], event["retrieved"], texts[event["period"]]
-        )
-        for event in events
-        if event["event"] == "exam" and event["period"] in texts
+        period: gather(script, period, event.answers, event.retrieved, texts[period])
+        for period, event in play.exams.items()
+        if period in texts
     }

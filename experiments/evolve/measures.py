@@ -45,9 +45,9 @@ def measures(played: Played, *, untold: bool = False) -> Users:
         for name in ("write", "read", "utilization"):
             found[name] = _mean((failures == name)[scored].astype(np.float64))
         name = result.script.scenario.id
-        steps = played.steps.get(name, [])
-        total = sum(step["recall"][1] for step in steps)
-        stated = sum(step["recall"][0] for step in steps)
+        steps = played.steps.get(name, ())
+        total = sum(step.recall[1] for step in steps)
+        stated = sum(step.recall[0] for step in steps)
         found["recall"] = stated / total if total else float("nan")
         users[name] = found
     return users

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation.evolution_feedback import Switch, feedback
 from amemgym_env.models.client import Models, Recorded
+from amemgym_env.models.events import EvolutionStep, WritingPolicy, read_step
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.scenarios.model import Scenario
 from experiments.app.run_folder import write
 from experiments.evolve.conditions import Played, Stage, foreign_matters, guard, play
-from experiments.evolve.loop import Policy, Target, drawn_types, step
+from experiments.evolve.loop import Target, drawn_types, step
 
 
 class Division(NamedTuple):
@@ -67,12 +68,12 @@ class Shared(NamedTuple):
     """Whether the feedback is about every second question only, from the first."""
 
 
-def evolve(stage: Stage, name: str, part: Division, how: Shared) -> list[dict[str, Any]]:
+def evolve(stage: Stage, name: str, part: Division, how: Shared) -> list[EvolutionStep]:
     """Return the steps of one fold, continued from those that its folder holds."""
     file = stage.path / name / "lineage.json"
-    steps: list[dict[str, Any]] = []
+    steps: list[EvolutionStep] = []
     if file.exists():
-        steps = json.loads(file.read_text(encoding="utf-8"))
+        steps = [read_step(item) for item in json.loads(file.read_text(encoding="utf-8"))]
     script = next(iter(stage.scripts(part.evolving[:1]).values()))
     judged = part.held_out if how.guarded else part.evolving
     scored = guard(stage, judged) if how.guarded or how.proposals > 1 else None
@@ -92,18 +93,25 @@ def evolve(stage: Stage, name: str, part: Division, how: Shared) -> list[dict[st
             if how.half:
                 told = [seen.only(range(0, len(seen.asked), 2)) for seen in told]
             text = feedback(told, how.switches)
-            record = step(models, policy, stage.kind, how.target, text, how.proposals, scored)
-            steps.append({"period": None, "generation": len(steps), **record})
-            write(file, json.dumps(steps, indent=1))
+            steps.append(step(models, policy, stage.kind, how.target, text, how.proposals, scored))
+            write(file, json.dumps(lineage_json(steps), indent=1))
     return steps
 
 
-def last(steps: Sequence[dict[str, Any]]) -> Policy:
+def lineage_json(steps: Sequence[EvolutionStep]) -> list[dict[str, Any]]:
+    """Return the steps of one fold as `lineage.json` lists them."""
+    return [
+        {"period": None, "generation": number, **taken.to_json()}
+        for number, taken in enumerate(steps)
+    ]
+
+
+def last(steps: Sequence[EvolutionStep]) -> WritingPolicy:
     """Return the policy after some steps."""
-    return Policy.from_json(steps[-1]["after"]) if steps else Policy()
+    return steps[-1].after if steps else WritingPolicy()
 
 
-def measured(stage: Stage, name: str, part: Division, policy: Policy) -> Played:
+def measured(stage: Stage, name: str, part: Division, policy: WritingPolicy) -> Played:
     """Play a fold's unseen users with a policy."""
     return play(stage, f"{name}/unseen", part.unseen, start=lambda script: policy)
 
@@ -115,5 +123,5 @@ def random_policy(stage: Stage, name: str, part: Division, count: int) -> Played
         stage,
         f"{name}/random",
         part.unseen,
-        start=lambda script: Policy(drawn_types(script, matters, count)),
+        start=lambda script: WritingPolicy(drawn_types(script, matters, count)),
     )

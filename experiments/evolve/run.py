@@ -20,6 +20,7 @@ import numpy as np
 from amemgym_env.evaluation.evolution_feedback import switches
 from amemgym_env.evaluation.run import Game
 from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.models.events import WritingPolicy
 from amemgym_env.prompts.evolution import EVOLVING
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.seeding import digest
@@ -40,7 +41,7 @@ from experiments.evolve.conditions import (
     oracle,
     play,
 )
-from experiments.evolve.loop import WRITERS, FromFeedback, Policy
+from experiments.evolve.loop import WRITERS, FromFeedback
 from experiments.evolve.measures import (
     Users,
     mean_over_seeds,
@@ -151,7 +152,7 @@ def _between_episodes(
     plain = play(stage, "none", scenarios)
     rows: dict[str, Users] = {"none": measures(plain)}
     lineage: dict[str, Any] = {}
-    policies: dict[str, Policy] = {}
+    policies: dict[str, WritingPolicy] = {}
     held_out = list(named_scenarios(settings.held_out)) if settings.guard == "held_out" else []
     parts = [population.Division([item], held_out, [item]) for item in scenarios]
 
@@ -159,8 +160,9 @@ def _between_episodes(
         rows[name], lineage[name] = {}, {}
         for item, part in zip(scenarios, parts, strict=True):
             place = f"{name}/{item.id}"
-            lineage[name][item.id] = population.evolve(stage, place, part, how)
-            policies[item.id] = population.last(lineage[name][item.id])
+            steps = population.evolve(stage, place, part, how)
+            lineage[name][item.id] = population.lineage_json(steps)
+            policies[item.id] = population.last(steps)
             played = population.measured(stage, place, part, policies[item.id])
             rows[name] |= measures(played, untold=untold)
 
@@ -201,7 +203,7 @@ def _shared(settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario
             policy = population.last(steps)
             played = population.measured(stage, place, part, policy)
             rows[name] |= measures(played)
-            lineage[name][f"fold-{number}"] = steps
+            lineage[name][f"fold-{number}"] = population.lineage_json(steps)
             if settings.controls:
                 count = length(policy, stage.kind)
                 drawn = population.random_policy(stage, place, part, count)
@@ -233,10 +235,7 @@ def _emptied(stage: Stage, scenarios: Sequence[Scenario], main: Played) -> dict[
 
 
 def _without_entries(played: Played) -> dict[str, Any]:
-    return {
-        name: [{key: value for key, value in step.items() if key != "entries"} for step in steps]
-        for name, steps in played.steps.items()
-    }
+    return {name: [step.lineage_json() for step in steps] for name, steps in played.steps.items()}
 
 
 def _hash(scenarios: list[Scenario]) -> str:

@@ -23,6 +23,7 @@ from amemgym_env.generation.pipeline.repair import RepairingClient
 from amemgym_env.generation.pipeline.runner import PipelineRunner, RunnerResult, bill, estimate
 from amemgym_env.models.client import Models
 from amemgym_env.models.journal import FileJournal, Journal, MemoryJournal
+from amemgym_env.models.last_play import calls_in
 from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.models.replay import Recorded
 from amemgym_env.models.usage import Usage
@@ -141,9 +142,9 @@ def judged(
         kept, held = FileJournal(Path(settings.out)), sole_writer(Path(settings.out))
     with held, kept as journal:
         earlier = journal.read()
-        for event in earlier:
-            if event.get("usage"):
-                model.remember(Usage(**event["usage"]))
+        for call in calls_in(earlier):
+            if call.usage is not None:
+                model.remember(call.usage)
         models = Models({"assistant": model}, BUILT_IN, journal.write, Recorded(earlier))
         ask = RepairingClient(models, settings.repairs)
         others = scenarios[:_OTHERS]

@@ -14,7 +14,8 @@ from amemgym_env.evaluation.driver import made_agent
 from amemgym_env.evaluation.run import DEFAULT_TOP_K, script_of
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.models.client import Models, Recorded
-from amemgym_env.models.journal import Event, FileJournal
+from amemgym_env.models.events import Event
+from amemgym_env.models.journal import FileJournal
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.script import Script
 from experiments.app.factories import backends

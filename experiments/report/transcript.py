@@ -9,85 +9,84 @@ Reads a journal alone. Each turn, exam and probe is followed by the calls that i
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from amemgym_env.errors import InputError, RunError, near
+from amemgym_env.models.events import (
+    CallEvent,
+    EndEvent,
+    Event,
+    ExamEvent,
+    ProbeEvent,
+    ReferenceEvent,
+    StartEvent,
+    TurnEvent,
+)
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.models.usage import Usage
 from experiments.app.hydra_app import fail
 from experiments.app.run_folder import inside
+from experiments.report.step_log import step_log
 
 _SHORT = 160
 
 
-def transcript(events: Sequence[Mapping[str, Any]]) -> str:
-    """Return the last time that a scenario was played, with the calls of all times.
+def transcript(events: Sequence[Event]) -> str:
+    """Return the last attempt at a scenario, with the calls of all attempts.
 
-    Calls that a resumed run did not repeat stand where they were made, before the last start.
+    Calls that a resumed run did not repeat are listed before the start.
     """
-    starts = [index for index, event in enumerate(events) if event["event"] == "start"]
-    first = starts[-1] if starts else 0
-    earlier = [event for event in events[:first] if event["event"] == "call" and event.get("key")]
+    log = step_log(events)
     lines: list[str] = []
-    if earlier:
-        lines.append(f"== {len(earlier)} calls were made before the run was resumed ==")
-        lines += list(_calls(earlier))
-    waiting: list[Mapping[str, Any]] = []
-    total = Usage()
-    for event in events[first:]:
-        if event["event"] == "call":
-            waiting.append(event)
-            continue
-        lines += list(_event(event))
-        lines += list(_calls(waiting))
-        waiting = []
-    for event in [*earlier, *events[first:]]:
-        if event["event"] == "call":
-            total += Usage(**(event.get("usage") or {}))
-    lines += list(_calls(waiting))
+    if log.play.earlier_calls:
+        count = len(log.play.earlier_calls)
+        lines.append(f"== {count} calls were made before the run was resumed ==")
+        lines += _calls(log.play.earlier_calls)
+    for step in log.steps:
+        lines += _event(step.event)
+        lines += _calls(step.calls)
+    total = sum((call.usage or Usage() for call in log.play.calls), Usage())
     lines.append(f"== in all: {_cost(total)} ==")
     return "\n".join(lines)
 
 
-def _event(event: Mapping[str, Any]) -> Iterator[str]:
-    kind = event["event"]
-    if kind == "start":
-        yield f"== scenario {event['scenario']} =="
-    elif kind == "reference":
-        yield "== upper bound: every question with the true values =="
-    elif kind == "turn":
-        place = f"period {event['period']}, session {event['session']}, round {event['round']}"
-        yield f"-- {place}, {event['time']} --"
-        yield f"user: {event['message']}"
-        yield f"assistant: {event['reply']}"
-        if event["retrieved"]:
-            yield f"  retrieved: {', '.join(event['retrieved'])}"
-        for operation, entry_id, text, status in event.get("operations", ()):
-            named = operation if entry_id is None else f"{operation} {entry_id}"
-            yield f"  memory: {named}{'' if text is None else f' {text!r}'}: {status}"
-    elif kind == "exam":
-        shown = [
-            f"{choice + 1}" if choice >= 0 else str(cause or "not asked")
-            for choice, cause in zip(event["answers"], event["causes"], strict=True)
-        ]
-        yield f"== exam after period {event['period']}: chosen {', '.join(shown)} =="
-    elif kind == "probe":
-        yield f"== probe after period {event['period']} =="
-    elif kind == "end":
-        yield f"== end{': ' + event['error'] if event.get('error') else ''} =="
+def _event(event: Event | None) -> Iterator[str]:
+    match event:
+        case StartEvent():
+            yield f"== scenario {event.scenario} =="
+        case ReferenceEvent():
+            yield "== upper bound: every question with the true values =="
+        case TurnEvent():
+            place = f"period {event.period}, session {event.session}, round {event.round}"
+            yield f"-- {place}, {event.time} --"
+            yield f"user: {event.message}"
+            yield f"assistant: {event.reply}"
+            if event.retrieved:
+                yield f"  retrieved: {', '.join(event.retrieved)}"
+            for operation, entry_id, text, status in event.operations:
+                named = operation if entry_id is None else f"{operation} {entry_id}"
+                yield f"  memory: {named}{'' if text is None else f' {text!r}'}: {status}"
+        case ExamEvent():
+            shown = [
+                f"{choice + 1}" if choice >= 0 else str(cause or "not asked")
+                for choice, cause in zip(event.answers, event.causes, strict=True)
+            ]
+            yield f"== exam after period {event.period}: chosen {', '.join(shown)} =="
+        case ProbeEvent():
+            yield f"== probe after period {event.period} =="
+        case EndEvent():
+            yield f"== end{': ' + event.error if event.error else ''} =="
 
 
-def _calls(calls: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _calls(calls: Sequence[CallEvent]) -> Iterator[str]:
     for call in calls:
-        said = call.get("error") or call.get("text") or ""
-        flat = " ".join(said.split())
+        flat = " ".join((call.error or call.text or "").split())
         shown = flat if len(flat) <= _SHORT else f"{flat[:_SHORT]}..."
-        mark = f" [{call['cause']}]" if call.get("cause") else ""
-        failed = " [failed]" if "error" in call else ""
-        cost = _cost(Usage(**(call.get("usage") or {})))
-        yield f"  call {call['kind']} ({call['role']}), {cost}{mark}{failed}: {shown}"
+        mark = f" [{call.cause}]" if call.cause else ""
+        failed = " [failed]" if call.failed else ""
+        cost = _cost(call.usage or Usage())
+        yield f"  call {call.kind} ({call.role}), {cost}{mark}{failed}: {shown}"
 
 
 def _cost(usage: Usage) -> str:
@@ -108,7 +107,7 @@ def of_run(run: Path, scenario: str | None = None) -> str:
     known: dict[str, Path] = {}
     for path in sorted((run / "journals").glob("*.jsonl")):
         events = FileJournal(inside(run, path)).read()
-        known.update({event["scenario"]: path for event in events if event["event"] == "start"})
+        known.update({event.scenario: path for event in events if isinstance(event, StartEvent)})
     if not known:
         raise RunError(f"{run}: expected the folder of a run, found no scenario that was played")
     chosen = next(iter(known)) if scenario is None else scenario

@@ -17,6 +17,7 @@ from amemgym_env.agent import NO_ANSWER, Answer, Exam, Op, Operation, Probe, Tur
 from amemgym_env.errors import RunError
 from amemgym_env.evaluation.credit import CreditReplay, Recording
 from amemgym_env.evaluation.run import Game, evaluate
+from amemgym_env.models.events import StartEvent
 from amemgym_env.models.journal import MemoryJournal
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script, build
@@ -140,7 +141,7 @@ def test_an_entry_is_worth_what_the_exams_lose_without_it(tiny: list[Scenario]) 
 
 
 def test_the_journal_of_another_script_is_refused(tiny: list[Scenario]) -> None:
-    events = [{"event": "start", "script": "other"}]
+    events = [StartEvent("tiny-ada", "other")]
     with pytest.raises(RunError, match="expected the journal of script"):
         Recording.of(build(tiny[0]), events)
     with pytest.raises(RunError, match="found no play"):

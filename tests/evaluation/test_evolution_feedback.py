@@ -19,6 +19,7 @@ from amemgym_env.evaluation.evolution_feedback import (
     switches,
 )
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import WritingPolicy
 from amemgym_env.prompts.base import BUILT_IN, message
 from amemgym_env.prompts.evolution import PromptEvolution, TypesEvolution, repaired
 from amemgym_env.prompts.memory import INFORMATION_TYPES, DictionaryUpdate, FactExtraction
@@ -27,7 +28,7 @@ from amemgym_env.scenarios.script import build
 from amemgym_env.simulated.evolution import better_prompt, better_types
 from amemgym_env.simulated.information_types import InformationTypeEffect, listed_types, named
 from amemgym_env.simulated.model import SimulatedModel
-from experiments.evolve.loop import Policy
+from experiments.evolve.loop import apply_policy
 
 
 def evidence(tiny: list[Scenario]) -> Evidence:
@@ -151,7 +152,7 @@ def test_a_whole_prompt_evolves_and_is_read(tiny: list[Scenario]) -> None:
         prompt = better_prompt(sent["content"], lambda *key: 0.5)
         assert repaired(kind, prompt).added == ()
         agent = AWE(Models({"assistant": SimulatedModel(build(tiny[0]))}))
-        Policy(prompt=prompt).apply(agent, kind.kind)
+        apply_policy(WritingPolicy(prompt=prompt), agent, kind.kind)
         call: Any = DictionaryUpdate((), ()) if kind is DictionaryUpdate else FactExtraction(())
         (rendered,) = call.render(agent.models.templates)
         given = {name.replace("_", " ") for name, _ in evidence(tiny).exposed}

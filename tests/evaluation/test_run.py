@@ -241,7 +241,8 @@ def test_b08_02_b08_03_b08_04_a_stopped_run_continues_without_repeating_a_call(
 
 def test_b08_02_a_line_torn_in_the_middle_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_text('{"event": "start"}\n{"event": "tur\n{"event": "end"}\n', encoding="utf-8")
+    start = '{"event": "start", "scenario": "a", "script": "b"}'
+    file.write_text(f'{start}\n{{"event": "tur\n{start}\n', encoding="utf-8")
     with pytest.raises(RunError, match="line 2"):
         FileJournal(file).read()
 

@@ -16,6 +16,7 @@ from amemgym_env.evaluation.run import Game, evaluate, simulated
 from amemgym_env.evaluation.traces import traces
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.models.journal import FileJournal, MemoryJournal
+from amemgym_env.models.last_play import last_play
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
@@ -37,7 +38,7 @@ def turns(scenarios: list[Scenario], agent: Any, **settings: Any) -> list[list[t
     journals = {scenario.id: MemoryJournal() for scenario in scenarios}
     evaluate(agent, scenarios, journal=lambda s: nullcontext(journals[s.id]), **settings)
     return [
-        [(e["message"], e["reply"]) for e in journal.read() if e["event"] == "turn"]
+        [(turn.message, turn.reply) for turn in last_play(journal.read()).turns]
         for journal in journals.values()
     ]
 

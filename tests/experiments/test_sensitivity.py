@@ -11,6 +11,7 @@ import pytest
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.models.backend import Call, Completion
+from amemgym_env.models.events import TurnEvent
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.prompts.assistant import KINDS
 from amemgym_env.prompts.base import Templates, message
@@ -124,10 +125,10 @@ def test_a_model_that_reads_wordings_is_seen_to(
 
 def turns(folder: Path) -> list[tuple[Any, ...]]:
     return [
-        (event["period"], event["session"], event["round"], event["message"])
+        (*event.place, event.message)
         for file in sorted((folder / "seed-0" / "journals").iterdir())
         for event in FileJournal(file).read()
-        if event["event"] == "turn"
+        if isinstance(event, TurnEvent)
     ]
 
 

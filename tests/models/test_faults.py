@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+from amemgym_env.models.events import ExamEvent, StartEvent
 from amemgym_env.models.journal import FileJournal
 from experiments.app.terminal import notes
 from tests.support.chat_server import CONTENT, TRANSPORT, Faults, ModelServer
@@ -122,8 +123,9 @@ def causes(out: Path, document: dict[str, Any]) -> list[str | None]:
     found: dict[str, list[str | None]] = {}
     for path in out.glob("journals/*.jsonl"):
         events = FileJournal(path).read()
-        rows = [event["causes"] for event in events if event["event"] == "exam"]
-        found[events[0]["scenario"]] = [cause for row in rows for cause in row]
+        rows = [event.causes for event in events if isinstance(event, ExamEvent)]
+        scenario = next(event.scenario for event in events if isinstance(event, StartEvent))
+        found[scenario] = [cause for row in rows for cause in row]
     return [cause for name in document["accuracy"] for cause in found[name]]
 
 

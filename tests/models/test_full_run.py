@@ -13,6 +13,7 @@ import agents
 from amemgym_env.evaluation.driver import AgentMaker
 from amemgym_env.evaluation.run import evaluate as evaluate_agent
 from amemgym_env.models.journal import FileJournal, MemoryJournal
+from amemgym_env.models.last_play import calls_in, last_play
 from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.prompts.assistant import KINDS
 from amemgym_env.scenarios.model import Scenario
@@ -86,7 +87,7 @@ def test_b01_06_b03_06_b03_07_nothing_to_read_outside_of_exams_is_one_call_and_t
             journal=lambda item: nullcontext(journal),
         )
     document = found.to_json()
-    calls = [event for event in journal.read() if event["event"] == "call"]
+    calls = list(calls_in(journal.read()))
     assert len(calls) == sum(server.hits.values())
     assert "retries" not in document["usage"]
     assert (document["unscored"], document["errors"], document["stopped"]) == (0, {}, None)
@@ -95,6 +96,6 @@ def test_b01_06_b03_06_b03_07_nothing_to_read_outside_of_exams_is_one_call_and_t
     assert document["unreadable_calls"] == nothing
     assert {name.partition(".")[2] for name in nothing} == {cause}
     assert nothing[f"assistant_reply.{cause}"] == server.hits["assistant_reply"] > 0
-    turns = [event for event in journal.read() if event["event"] == "turn"]
-    assert {event["reply"] for event in turns} == {""}
+    turns = last_play(journal.read()).turns
+    assert {event.reply for event in turns} == {""}
     assert document["follow_up_failures"] == server.hits["user_follow_up"]

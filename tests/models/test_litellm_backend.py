@@ -19,6 +19,8 @@ from amemgym_env.evaluation.run import evaluate
 from amemgym_env.generation.pipeline.repair import RepairingClient
 from amemgym_env.models.backend import Call, Completion
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import Event
+from amemgym_env.models.last_play import calls_in
 from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.models.litellm.responses import spoken
 from amemgym_env.prompts.assistant import Context, ExamAnswer
@@ -191,13 +193,13 @@ def test_b03_02_a_reply_that_is_billed_and_bad_is_counted_beside_the_one_after_i
 
     server._completion = answer  # type: ignore[assignment]
     asked = model(server, budget_tokens=2_065)
-    events: list[dict[str, Any]] = []
+    events: list[Event] = []
     models = Models({"assistant": asked}, recorder=events.append)
     assert RepairingClient(models, repairs=1).one("a step", Asked()) == 2
     usage = models.usage["generation"]
     assert (usage.calls, usage.prompt_tokens, usage.completion_tokens) == (2, 2_010, 55)
     assert usage.usd == pytest.approx(2_010 * 0.4e-6 + 55 * 1.6e-6)
-    assert [event["usage"]["prompt_tokens"] for event in events] == [1_000, 1_010]
+    assert [call.usage.prompt_tokens for call in calls_in(events) if call.usage] == [1_000, 1_010]
     assert models.causes == {"asked.unreadable": 1}
     assert asked.budget.spent.tokens == 2_065
     with pytest.raises(BudgetExceeded, match="spent 2065 tokens"):

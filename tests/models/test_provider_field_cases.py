@@ -18,7 +18,9 @@ from amemgym_env.agent import Question
 from amemgym_env.errors import TransportError
 from amemgym_env.evaluation.run import Game, evaluate
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import CallEvent, Event, ExamEvent, TurnEvent
 from amemgym_env.models.journal import MemoryJournal
+from amemgym_env.models.last_play import calls_in
 from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.models.litellm.responses import read_response, refused_response
 from amemgym_env.prompts.assistant import AssistantReply, Context, ExamAnswer
@@ -32,7 +34,6 @@ PRICED = "openai/gpt-4.1-mini"
 WRITING = ("fact_extraction", "dictionary_update")
 HELLO = AssistantReply(Context(), "hello there")
 EXAM = ExamAnswer(Context(()), Question("Which?", ("a", "b", "c", "d")))
-Event = dict[str, Any]
 
 
 class Server(ModelServer):
@@ -86,7 +87,7 @@ def played(
     journal: MemoryJournal | None = None,
     game: Game | None = None,
     **models: Any,
-) -> tuple[Event, list[Event]]:
+) -> tuple[dict[str, Any], list[Event]]:
     """Return the results of a run and its events; `journal` is that of a single scenario."""
     kept = {item.id: journal or MemoryJournal() for item in scenarios}
     found = evaluate(
@@ -99,9 +100,8 @@ def played(
     return found.to_json(), [event for one in kept.values() for event in one.read()]
 
 
-def calls(events: list[Event], *kinds: str) -> list[Event]:
-    found = [event for event in events if event["event"] == "call"]
-    return [event for event in found if not kinds or event["kind"] in kinds]
+def calls(events: list[Event], *kinds: str) -> list[CallEvent]:
+    return [call for call in calls_in(events) if not kinds or call.kind in kinds]
 
 
 @pytest.mark.parametrize("make", [AWE, AWI])
@@ -123,7 +123,7 @@ def test_b01_06_content_that_is_null_is_one_call_paid_once_and_no_message(
     for call in found:
         assert (call["usage"]["calls"], call["usage"]["completion_tokens"]) == (1, 900)
         assert call["usage"]["usd"] == pytest.approx(100 * 0.4e-6 + 900 * 1.6e-6)
-    exams = [cause for event in events if event["event"] == "exam" for cause in event["causes"]]
+    exams = [cause for event in events if isinstance(event, ExamEvent) for cause in event.causes]
     assert exams == ["empty"] * 4
     assert document["causes"] == {"empty": 4}
     assert document["usage"]["exam"]["completion_tokens"] == 900 * 4
@@ -150,8 +150,8 @@ def test_b01_04_what_a_real_model_thinks_is_recorded_and_not_searched(
     events: list[Event] = []
     models = Models({"assistant": model(server)}, recorder=events.append)
     assert models.ask(EXAM).value == 3
-    (event,) = events
-    assert thought in event["text"] + event.get("reasoning", "")
+    (call,) = calls_in(events)
+    assert thought in str(call.text) + call.details.get("reasoning", "")
 
 
 THOUGHT = {"type": "thinking", "thinking": 'a draft: {"answer": 1}'}
@@ -177,12 +177,12 @@ def test_b01_14_of_content_in_blocks_the_text_alone_is_read(
     events: list[Event] = []
     outcome = Models({"assistant": model(server)}, recorder=events.append).ask(EXAM)
     assert (outcome.value, outcome.cause) == (answer, cause)
-    (event,) = events
+    (call,) = calls_in(events)
     assert sum(server.hits.values()) == 1
-    assert (event["usage"]["prompt_tokens"], event["usage"]["completion_tokens"]) == (70, 30)
-    assert event["usage"]["usd"] == pytest.approx(70 * 0.4e-6 + 30 * 1.6e-6)
-    assert event["finish_reason"] == "stop"
-    assert event.get("reasoning") == ('a draft: {"answer": 1}' if content else None)
+    assert (call.usage.prompt_tokens, call.usage.completion_tokens) == (70, 30)
+    assert call.usage.usd == pytest.approx(70 * 0.4e-6 + 30 * 1.6e-6)
+    assert call.finish_reason == "stop"
+    assert call.details.get("reasoning") == ('a draft: {"answer": 1}' if content else None)
 
 
 def test_b01_14_other_errors_hold_no_response() -> None:
@@ -266,8 +266,8 @@ def test_b03_07_a_filter_marks_one_turn_one_follow_up_and_one_answer_and_the_res
     assert marked["assistant_reply"] == marked["user_follow_up"] == 1
     assert document["causes"] == {"filtered": len(tiny[0].periods)}
     assert len(calls(events)) == sum(server.hits.values())
-    turns = [event for event in events if event["event"] == "turn"]
-    empty = [event["message"] for event in turns if not event["reply"]]
+    turns = [event for event in events if isinstance(event, TurnEvent)]
+    empty = [event.message for event in turns if not event.reply]
     assert empty == [session.query]
     assert document["follow_up_failures"] == 1
     assert (document["errors"], document["unscored"]) == ({}, 0)

@@ -21,6 +21,7 @@ from amemgym_env.errors import AMemGymError
 from amemgym_env.evaluation.run import evaluate
 from amemgym_env.models.backend import Call
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import StartEvent
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.models.redaction import RedactingFilter, redacted
@@ -145,8 +146,8 @@ def test_b09_04_ids_that_differ_by_dots_and_case_have_folders_of_their_own(
         assert len({name.lower() for name in made}) == len(made) == len(names)
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     for scenario in scenarios:
-        starts = [event for event in folder.journal(scenario).read() if event["event"] == "start"]
-        assert [event["scenario"] for event in starts] == [scenario.id]
+        starts = [e for e in folder.journal(scenario).read() if isinstance(e, StartEvent)]
+        assert [event.scenario for event in starts] == [scenario.id]
 
 
 @pytest.mark.parametrize("make", [agents.Native, agents.RAG, agents.AWE, agents.AWI])

@@ -16,6 +16,7 @@ from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation.driver import play
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import TurnEvent
 from amemgym_env.policies import checkpoint as policies
 from amemgym_env.policies.checkpoint import Kind, Policy, PolicyWriter
 from amemgym_env.policies.features import FeatureSet
@@ -208,7 +209,7 @@ def test_the_agent_writes_what_the_policy_does_in_the_number_environment(kind: K
     assert text.episode.script.key == script.key
     final = [(entry.text, entry.turn) for entry in text.episode.bank.entries]
     assert final == banks[-1]
-    assert len([event for event in seen if event["event"] == "turn"]) == len(banks)
+    assert len([event for event in seen if isinstance(event, TurnEvent)]) == len(banks)
 
 
 def test_the_agents_state_round_trips() -> None:

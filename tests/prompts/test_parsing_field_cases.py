@@ -24,7 +24,9 @@ from amemgym_env.generation.offline.settings import Settings
 from amemgym_env.generation.pipeline.scenario_pipeline import PipelineOptions
 from amemgym_env.models.backend import Call, Completion
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import ExamEvent, ProbeEvent
 from amemgym_env.models.journal import MemoryJournal
+from amemgym_env.models.last_play import calls_in
 from amemgym_env.prompts.assistant import Context, ExamAnswer, InformedAnswer
 from amemgym_env.prompts.base import BUILT_IN
 from amemgym_env.scenarios.files import parse
@@ -113,9 +115,9 @@ def test_b01_01_b01_02_an_answer_amid_prose_and_fences_is_an_answer_like_any(
     tiny: list[Scenario], reply: str
 ) -> None:
     found, events = asked(tiny[0], reply)
-    exams = [event for event in events if event["event"] == "exam"]
-    assert [event["answers"] for event in exams] == [[1, 1]] * 2
-    assert [event["causes"] for event in exams] == [[None, None]] * 2
+    exams = [event for event in events if isinstance(event, ExamEvent)]
+    assert [event.answers for event in exams] == [(1, 1)] * 2
+    assert [event.causes for event in exams] == [(None, None)] * 2
     document = found.to_json()
     assert (document["causes"], document["unreadable_calls"]) == ({}, {})
 
@@ -153,9 +155,9 @@ def test_b01_04_thoughts_stand_in_the_record_and_are_not_searched(
     tiny: list[Scenario], reply: str
 ) -> None:
     _, events = asked(tiny[0], reply, kinds=("exam_answer",))
-    exams = [event for event in events if event["event"] == "exam"]
-    assert [event["answers"] for event in exams] == [[1, 1]] * 2
-    said = {event["text"] for event in events if event.get("kind") == "exam_answer"}
+    exams = [event for event in events if isinstance(event, ExamEvent)]
+    assert [event.answers for event in exams] == [(1, 1)] * 2
+    said = {call.text for call in calls_in(events) if call.kind == "exam_answer"}
     assert said == {reply}
 
 
@@ -302,9 +304,9 @@ def test_b01_17_a_probe_keeps_apart_what_is_known_unknown_and_unreadable(
     tiny: list[Scenario], reply: str, drink: int, causes: str | None
 ) -> None:
     _, events = asked(tiny[0], reply, kinds=("state_query",))
-    probes = [event for event in events if event["event"] == "probe"]
-    assert [event["values"] for event in probes] == [[[drink], [drink]]] * 2
-    assert [event["causes"] for event in probes] == [[[causes], [causes]]] * 2
+    probes = [event for event in events if isinstance(event, ProbeEvent)]
+    assert [event.values for event in probes] == [((drink,), (drink,))] * 2
+    assert [event.causes for event in probes] == [((causes,), (causes,))] * 2
 
 
 def test_b01_17_a_missing_key_is_no_wrong_memory(tiny: list[Scenario]) -> None:

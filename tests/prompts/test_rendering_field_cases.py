@@ -16,13 +16,14 @@ from amemgym_env.agent import Entry, Question
 from amemgym_env.evaluation.run import evaluate
 from amemgym_env.models.backend import Backend, Call, Completion
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import WritingPolicy, read_policy
 from amemgym_env.models.usage import Usage
 from amemgym_env.prompts.assistant import AssistantReply, Context, ExamAnswer
 from amemgym_env.prompts.base import BUILT_IN, message
 from amemgym_env.prompts.memory import DictionaryUpdate, MemoryDecision
 from amemgym_env.scenarios.files import parse
 from amemgym_env.simulated.model import SimulatedModel
-from experiments.evolve.loop import Policy, step
+from experiments.evolve.loop import Target, apply_policy, policy_lines, step
 
 ROOT = Path(__file__).parents[2]
 LITERAL = "please store {conversation}, {memories} and {current_memories} literally"
@@ -105,12 +106,13 @@ RENDERED = """
     from pathlib import Path
     from agents import AWI
     from amemgym_env.models.client import Models
+    from amemgym_env.models.events import read_policy
     from amemgym_env.prompts.memory import DictionaryUpdate
-    from experiments.evolve.loop import Policy
+    from experiments.evolve.loop import apply_policy
 
     state = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     agent = AWI(Models({}))
-    Policy.from_json(state["after"]).apply(agent, "dictionary_update")
+    apply_policy(read_policy(state["after"]), agent, "dictionary_update")
     prompt = DictionaryUpdate((), (), agent.information_types)
     print(prompt.render(agent.models.templates)[0]["content"])
 """
@@ -124,18 +126,19 @@ RENDERED = """
     ],
 )
 def test_b02_08_another_process_goes_on_from_the_evolved_policy(
-    target: str, reply: dict[str, object], tmp_path: Path
+    target: Target, reply: dict[str, object], tmp_path: Path
 ) -> None:
     kind = "dictionary_update"
-    first = step(Models({"assistant": Prepared(json.dumps(reply))}), Policy(), kind, target, "told")  # type: ignore[arg-type]
-    assert first["status"] == "accepted"
+    models = Models({"assistant": Prepared(json.dumps(reply))})
+    first = step(models, WritingPolicy(), kind, target, "told")
+    assert first.status == "accepted"
     agent = AWI(Models({}))
-    Policy.from_json(first["after"]).apply(agent, kind)
+    apply_policy(first.after, agent, kind)
     prompt = DictionaryUpdate((), (), agent.information_types)
     here = prompt.render(agent.models.templates)[0]["content"]
     assert here != DictionaryUpdate((), ()).render(BUILT_IN)[0]["content"]
     file = tmp_path / "saved.json"
-    file.write_text(json.dumps(first), "utf-8")
+    file.write_text(json.dumps(first.to_json()), "utf-8")
     there = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", textwrap.dedent(RENDERED), str(file)],
         capture_output=True,
@@ -146,9 +149,11 @@ def test_b02_08_another_process_goes_on_from_the_evolved_policy(
     assert there == f"{here}\n"
     # A second evolution begins from it, also where nothing new comes of it.
     again = Prepared(json.dumps(reply))
-    resumed = Policy.from_json(json.loads(file.read_text("utf-8"))["after"])
-    second = step(Models({"assistant": again}), resumed, kind, target, "told")  # type: ignore[arg-type]
-    assert second["status"] == "no change"
-    assert first["after"] == second["before"] == second["after"]
+    resumed = read_policy(json.loads(file.read_text("utf-8"))["after"])
+    second = step(Models({"assistant": again}), resumed, kind, target, "told")
+    assert second.status == "no change"
+    assert first.after == second.before == second.after
     (asked,) = again.asked
-    assert all(line in asked for line in resumed.lines() if target == "types" or line[:2] != "- ")
+    assert all(
+        line in asked for line in policy_lines(resumed) if target == "types" or line[:2] != "- "
+    )

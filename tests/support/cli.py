@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.last_play import calls_in
 from experiments.app import hydra_app as job
 from experiments.app.settings import checked
 from experiments.evaluate import run as evaluate
@@ -67,8 +68,8 @@ def compared(document: dict[str, Any]) -> dict[str, Any]:
 def calls(out: Path) -> Counter[tuple[str, str, int]]:
     """Return how often each finished call stands in a run's journals."""
     return Counter(
-        (path.name, event["key"], event["occurrence"])
+        (path.name, str(call.key), call.occurrence)
         for path in out.glob("journals/*.jsonl")
-        for event in FileJournal(path).read()
-        if event["event"] == "call" and "text" in event
+        for call in calls_in(FileJournal(path).read())
+        if not call.failed
     )

@@ -7,6 +7,7 @@ depend on the number of workers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,7 +24,9 @@ from amemgym_env.generation.pipeline.scenario_pipeline import (
     ScenarioPipeline,
 )
 from amemgym_env.models.client import Backend, Models
-from amemgym_env.models.journal import Event, FileJournal
+from amemgym_env.models.events import Event
+from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.last_play import calls_in
 from amemgym_env.models.replay import Recorded
 from amemgym_env.models.usage import Usage
 from amemgym_env.prompts.base import BUILT_IN, Templates
@@ -115,11 +118,11 @@ class PipelineRunner:
     def _remember(self, journals: Iterable[Path]) -> None:
         """Count the usage of earlier runs against the budgets."""
         for path in journals:
-            for event in FileJournal(path).read():
-                if event.get("usage"):
-                    role = "judge" if event["role"] == "judge" else "assistant"
+            for call in calls_in(FileJournal(path).read()):
+                if call.usage is not None:
+                    role = "judge" if call.role == "judge" else "assistant"
                     backend = self.backends.get(role, self.backends["assistant"])
-                    backend.remember(Usage(**event["usage"]))
+                    backend.remember(call.usage)
 
     def _one(self, person: Person, path: Path) -> PipelineResult | Failed:
         with FileJournal(path) as journal:
@@ -151,22 +154,16 @@ def _cancel(making: Iterable[Future[Any]]) -> None:
 def bill(events: Iterable[Event]) -> dict[str, Usage]:
     """Return the usage of the calls in journals by role; `retries` are failed attempts."""
     found: dict[str, Usage] = {}
-    for event in events:
-        if event["event"] != "call":
-            continue
-        for role, usage in ((event["role"], event.get("usage")), ("retries", event.get("retries"))):
-            if usage:
-                found[role] = found.get(role, Usage()) + Usage(**usage)
+    for call in calls_in(events):
+        for role, usage in ((call.role, call.usage), ("retries", call.retries)):
+            if usage is not None:
+                found[role] = found.get(role, Usage()) + usage
     return dict(sorted(found.items()))
 
 
 def counts(events: Iterable[Event]) -> dict[str, int]:
     """Return the calls in journals by kind."""
-    found: dict[str, int] = {}
-    for event in events:
-        if event["event"] == "call":
-            found[event["kind"]] = found.get(event["kind"], 0) + 1
-    return dict(sorted(found.items()))
+    return dict(sorted(Counter(call.kind for call in calls_in(events)).items()))
 
 
 def estimate(

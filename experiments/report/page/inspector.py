@@ -21,10 +21,18 @@ from typing import Any
 from amemgym_env.agent import NO_ANSWER, UNSCORED
 from amemgym_env.evaluation.diagnosis import write_positions
 from amemgym_env.evaluation.scenario_result import ScenarioResult
-from amemgym_env.models.journal import Event
+from amemgym_env.models.events import (
+    Event,
+    ExamEvent,
+    ProbeEvent,
+    RecordedOperation,
+    ReferenceEvent,
+    TurnEvent,
+)
+from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios.script import Kind, Script
-from experiments.report.page.events import StepLog, compact, step_log
-from experiments.report.page.evidence import traces
+from experiments.report.page.write_attribution import likely_writes
+from experiments.report.step_log import StepLog, step_log
 
 Record = dict[str, Any]
 """A JSON object of the page's data."""
@@ -79,19 +87,18 @@ def play(script: Script, result: ScenarioResult, events: Sequence[Event]) -> Rec
     }
     count = len(script.utterances)
     replies: list[str | None] = [None] * count
-    operations: list[list[Any]] = [[] for _ in range(count)]
-    retrieved: list[list[str]] = [[] for _ in range(count)]
+    operations: list[tuple[RecordedOperation, ...]] = [()] * count
+    retrieved: list[tuple[str, ...]] = [()] * count
     costs: list[list[Any] | None] = [None] * count
     worded: dict[str, str] = {}
-    for event in log.turns:
-        place = (event["period"], event["session"], event["round"])
-        turn = ids[place]
-        replies[turn] = event["reply"]
-        operations[turn] = event["operations"]
-        retrieved[turn] = event["retrieved"]
-        costs[turn] = compact(log.costs[("turn", *place)])
-        if event["message"] != script.utterances[turn].text:
-            worded[str(turn)] = event["message"]
+    for event in log.play.turns:
+        turn = ids[event.place]
+        replies[turn] = event.reply
+        operations[turn] = event.operations
+        retrieved[turn] = event.retrieved
+        costs[turn] = compact(log.cost(TurnEvent, *event.place))
+        if event.message != script.utterances[turn].text:
+            worded[str(turn)] = event.message
     return {
         "replies": replies,
         "worded": worded,
@@ -100,43 +107,45 @@ def play(script: Script, result: ScenarioResult, events: Sequence[Event]) -> Rec
         "costs": costs,
         "exams": _exams(log, len(script.scenario.periods)),
         "probes": _probes(log, len(script.scenario.periods)),
-        "cells": cells(script, result, log.probes),
+        "cells": cells(script, result, log.play.probes),
         "failures": [list(row) for row in result.diagnosis.failure],
         "scores": [[None if s != s else int(s) for s in row] for row in result.accuracy.tolist()],
         "traces": _traces(script, operations),
-        "reference": compact(log.reference),
+        "reference": compact(log.cost(ReferenceEvent)),
         "error": result.error,
     }
 
 
 def _exams(log: StepLog, periods: int) -> list[Record | None]:
-    return [
-        None
-        if period not in log.exams
-        else {
-            "answers": log.exams[period]["answers"],
-            "causes": log.exams[period]["causes"],
-            "retrieved": log.exams[period]["retrieved"],
-            "cost": compact(log.costs[("exam", period, 0, 0)]),
+    found: list[Record | None] = [None] * periods
+    for period, exam in log.play.exams.items():
+        found[period] = {
+            "answers": exam.answers,
+            "causes": exam.causes,
+            "retrieved": exam.retrieved,
+            "cost": compact(log.cost(ExamEvent, period)),
         }
-        for period in range(periods)
-    ]
+    return found
 
 
 def _probes(log: StepLog, periods: int) -> list[Record | None]:
-    return [
-        None
-        if period not in log.probes
-        else {
-            "values": log.probes[period]["values"],
-            "window": log.probes[period].get("window") or [],
-            "cost": compact(log.costs[("probe", period, 0, 0)]),
+    found: list[Record | None] = [None] * periods
+    for period, probe in log.play.probes.items():
+        found[period] = {
+            "values": probe.values,
+            "window": probe.window or (),
+            "cost": compact(log.cost(ProbeEvent, period)),
         }
-        for period in range(periods)
-    ]
+    return found
 
 
-def cells(script: Script, result: ScenarioResult, probes: Mapping[int, Event]) -> list[str]:
+def compact(usage: Usage) -> list[Any]:
+    """Return [calls, tokens, dollars or None, seconds]."""
+    dollars = None if usage.usd is None else round(usage.usd, 6)
+    return [usage.calls, usage.tokens, dollars, round(usage.seconds, 3)]
+
+
+def cells(script: Script, result: ScenarioResult, probes: Mapping[int, ProbeEvent]) -> list[str]:
     """Return a string of letters, one a period, for each state variable."""
     positions = write_positions(script.scenario)
     periods = len(script.scenario.periods)
@@ -175,13 +184,13 @@ def letter(now: bool | None, then: bool | None, misused: bool) -> str:
 
 
 def named(
-    script: Script, probes: Mapping[int, Event], period: int, question: int, variable: str
+    script: Script, probes: Mapping[int, ProbeEvent], period: int, question: int, variable: str
 ) -> bool | None:
     """Return whether a question's probe named a variable's true value; None: not scored."""
     if period not in probes:
         return None
-    rows = probes[period]["values"]
-    row = rows[question] if question < len(rows) else []
+    rows = probes[period].values
+    row = rows[question] if question < len(rows) else ()
     column = script.scenario.qas[question].variables.index(variable)
     index = row[column] if column < len(row) else NO_ANSWER
     if index == UNSCORED:
@@ -191,7 +200,7 @@ def named(
     return 0 <= index < len(values) and values[index] == state[variable]
 
 
-def _traces(script: Script, operations: Sequence[Sequence[Any]]) -> Record:
+def _traces(script: Script, operations: Sequence[Sequence[RecordedOperation]]) -> Record:
     """Return the likely writers of each value, by "variable.period" of the period it begins in."""
     scenario = script.scenario
     written = [
@@ -217,7 +226,7 @@ def _traces(script: Script, operations: Sequence[Sequence[Any]]) -> Record:
                 continue
             texts = [u.text for u in said if u.kind is not Kind.RE_MENTION or len(said) == 1]
             later = [item for item in written if said[0].id <= item[0] < first[end]]
-            likely = traces(variable, value, texts, later)
+            likely = likely_writes(variable, value, texts, later)
             if likely:
                 found[f"{index}.{begin}"] = [list(trace) for trace in likely]
     return found

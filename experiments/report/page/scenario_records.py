@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from amemgym_env.errors import InputError, RunError
 from amemgym_env.evaluation.scenario_result import scenario_result
-from amemgym_env.models.journal import Event, FileJournal
+from amemgym_env.models.events import Event, StartEvent
+from amemgym_env.models.journal import FileJournal
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.script import Script
 from experiments.report.page.inspector import Record, play, truth
@@ -90,10 +91,10 @@ def _play(run: Run, script: Script) -> Record:
 
 
 def _check(events: Sequence[Event], script: Script) -> None:
-    starts = [event for event in events if event["event"] == "start"]
+    starts = [event for event in events if isinstance(event, StartEvent)]
     if not starts:
         raise RunError("its journal is empty")
-    if any(event["script"] != script.key for event in starts):
+    if any(event.script != script.key for event in starts):
         raise RunError("its journal is of another script (other settings, or the set has changed)")
 
 

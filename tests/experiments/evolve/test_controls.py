@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from amemgym_env.models.events import WritingPolicy, read_policy
 from amemgym_env.prompts.evolution import WRITES
 from amemgym_env.prompts.memory import INFORMATION_TYPES
 from experiments.app import hydra_app as job
 from experiments.app.settings import checked
 from experiments.evolve import run as evolve
 from experiments.evolve.conditions import length
-from experiments.evolve.loop import WRITERS, Policy
+from experiments.evolve.loop import WRITERS
 from experiments.evolve.settings import EvolveSettings
 
 
@@ -32,12 +33,12 @@ def steps(folder: Path, name: str, scenario: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", sorted(WRITERS.values()))
 def test_a_prompt_is_as_long_as_the_types_that_have_its_words(kind: str) -> None:
     text = WRITES[kind].template
-    assert length(Policy(), kind) == len(INFORMATION_TYPES)
-    assert length(Policy((*INFORMATION_TYPES, "cats")), kind) == len(INFORMATION_TYPES) + 1
-    assert length(Policy(prompt=text), kind) == len(INFORMATION_TYPES)
+    assert length(WritingPolicy(), kind) == len(INFORMATION_TYPES)
+    assert length(WritingPolicy((*INFORMATION_TYPES, "cats")), kind) == len(INFORMATION_TYPES) + 1
+    assert length(WritingPolicy(prompt=text), kind) == len(INFORMATION_TYPES)
     longer = f"{text}\n- morning drink of choice\n- pace of walking uphill"
-    assert length(Policy(prompt=longer), kind) == len(INFORMATION_TYPES) + 2
-    assert length(Policy(prompt="short"), kind) == len(INFORMATION_TYPES)
+    assert length(WritingPolicy(prompt=longer), kind) == len(INFORMATION_TYPES) + 2
+    assert length(WritingPolicy(prompt="short"), kind) == len(INFORMATION_TYPES)
 
 
 @pytest.mark.parametrize("target", ["types", "prompt"])
@@ -46,7 +47,7 @@ def test_random_types_are_as_many_as_an_evolution_taught(target: str, tmp_path: 
     (evolved, *_), (drawn, *_) = (
         steps(tmp_path, name, "tiny-ada") for name in ("complete", "random_types")
     )
-    taught = Policy.from_json(evolved["after"])
+    taught = read_policy(evolved["after"])
     types = drawn["after"]["information_types"]
     assert len(types) == length(taught, WRITERS["awi"])
     assert len(types) > len(INFORMATION_TYPES)

@@ -15,7 +15,9 @@ from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation.evolution_feedback import Evidence, switches
 from amemgym_env.evaluation.run import Game, simulated
 from amemgym_env.models.client import Backend, Call, Completion, Models, Usage
+from amemgym_env.models.events import EvolutionStep, WritingPolicy, read_policy
 from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.last_play import last_play
 from amemgym_env.prompts.base import BUILT_IN, message
 from amemgym_env.prompts.evolution import (
     EVOLVING,
@@ -35,7 +37,7 @@ from experiments.evolve import loop as evolution
 from experiments.evolve import population
 from experiments.evolve import run as evolve
 from experiments.evolve.conditions import Stage, emptied, oracle, play
-from experiments.evolve.loop import FromFeedback, Policy, propose, step
+from experiments.evolve.loop import FromFeedback, apply_policy, propose, step
 from experiments.evolve.settings import EvolveSettings
 
 FORGETFUL = ErrorRates(extraction_miss=0.4)
@@ -99,17 +101,17 @@ def test_b02_03_braces_are_the_same_after_any_number_of_cycles(text: str) -> Non
     prompt = f"{text}\nLook for:\n{{information_types}}\n\n{{messages}}"
     said = (message("user", "hello"),)
 
-    def rendered(policy: Policy) -> str:
+    def rendered(policy: WritingPolicy) -> str:
         agent = AWE(models())
-        policy.apply(agent, "fact_extraction")
+        apply_policy(policy, agent, "fact_extraction")
         (sent,) = FactExtraction(said, agent.information_types).render(agent.models.templates)
         return sent["content"]
 
-    policy = Policy(("pets",), prompt)
+    policy = WritingPolicy(("pets",), prompt)
     first = rendered(policy)
     assert text.replace("{messages}", "user: hello") in first
     for _ in range(3):
-        policy = Policy.from_json(json.loads(json.dumps(policy.to_json())))
+        policy = read_policy(json.loads(json.dumps(policy.to_json())))
         reply = json.dumps({"prompt": policy.prompt})
         kept = propose(models(reply), policy, "fact_extraction", "prompt", "", 1, 1)
         assert kept.status == "no change"
@@ -131,13 +133,13 @@ def test_b02_03_braces_are_the_same_after_any_number_of_cycles(text: str) -> Non
 def test_b02_07_a_prompt_that_a_model_wrote(
     reply: dict[str, Any], status: str, changed: bool
 ) -> None:
-    record = step(models(json.dumps(reply)), Policy(), "fact_extraction", "prompt", "told")
-    assert record["status"] == status
-    after = Policy.from_json(record["after"])
-    assert (after != Policy()) is changed
+    record = step(models(json.dumps(reply)), WritingPolicy(), "fact_extraction", "prompt", "told")
+    assert record.status == status
+    after = record.after
+    assert (after != WritingPolicy()) is changed
     if changed:
         agent = AWE(models())
-        after.apply(agent, "fact_extraction")
+        apply_policy(after, agent, "fact_extraction")
         said = (message("user", "hello"),)
         (sent,) = FactExtraction(said).render(agent.models.templates)
         assert "user: hello" in sent["content"]
@@ -149,9 +151,13 @@ def test_b02_07_a_missing_placeholder_is_added_once() -> None:
     assert fixed.added == ("information_types", "messages")
     assert repaired(DictionaryUpdate, fixed.text).added == ()
     record = step(
-        models(json.dumps({"prompt": "{messages}"})), Policy(), "fact_extraction", "prompt", ""
+        models(json.dumps({"prompt": "{messages}"})),
+        WritingPolicy(),
+        "fact_extraction",
+        "prompt",
+        "",
     )
-    assert record["proposals"][0]["status"] == "repaired"
+    assert (record.proposals or ())[0].status == "repaired"
 
 
 def test_b02_08_a_resumed_run_goes_on_from_the_evolved_policy(
@@ -164,7 +170,7 @@ def test_b02_08_a_resumed_run_goes_on_from_the_evolved_policy(
     class Dies(Exception):
         pass
 
-    def dying(script: Any, agent: Any, policy: Policy, seen: Evidence) -> dict[str, Any]:
+    def dying(script: Any, agent: Any, policy: WritingPolicy, seen: Evidence) -> EvolutionStep:
         nonlocal steps
         steps += 1
         if steps == 4:
@@ -180,8 +186,8 @@ def test_b02_08_a_resumed_run_goes_on_from_the_evolved_policy(
         history = resumed.steps[scenario.id]
         assert len(history) == len(scenario.periods)
         for before, after in pairwise(history):
-            assert after.get("before", after["after"]) == before["after"]
-        assert resumed.policy(scenario.id) != Policy()
+            assert (after.before or after.after) == before.after
+        assert resumed.policy(scenario.id) != WritingPolicy()
 
 
 def test_b02_08_a_shared_policy_goes_on_from_its_lineage(
@@ -194,7 +200,7 @@ def test_b02_08_a_shared_policy_goes_on_from_its_lineage(
     resumed = population.evolve(stage(tmp_path / "cut"), "fold", part, how)
     assert resumed == whole
     assert len(resumed) == 3
-    assert resumed[1]["before"] == resumed[0]["after"] != Policy().to_json()
+    assert resumed[1].before == resumed[0].after != WritingPolicy()
 
 
 # The loop
@@ -204,18 +210,18 @@ def test_the_guard_rejects_what_does_worse_and_takes_the_best() -> None:
     replies = [json.dumps({"information_types": [name]}) for name in ("bad", "best", "good")]
     worth = {(): 0.0, ("bad",): 0.1, ("good",): 0.6, ("best",): 0.7, INFORMATION_TYPES: 0.5}
 
-    def score(policy: Policy) -> float:
+    def score(policy: WritingPolicy) -> float:
         return worth[policy.information_types]
 
-    record = step(models(*replies), Policy(), "dictionary_update", "types", "", 3, score)
-    assert record["after"]["information_types"] == ["best"]
-    assert [item["score"] for item in record["proposals"]] == [0.1, 0.7, 0.6]
-    assert "+- best" in record["difference"]
-    rejected = step(models(replies[0]), Policy(), "dictionary_update", "types", "", 1, score)
-    assert rejected["status"] == "rejected"
-    assert Policy.from_json(rejected["after"]) == Policy()
-    unguarded = step(models(replies[0]), Policy(), "dictionary_update", "types", "")
-    assert unguarded["after"]["information_types"] == ["bad"]
+    record = step(models(*replies), WritingPolicy(), "dictionary_update", "types", "", 3, score)
+    assert record.after.information_types == ("best",)
+    assert [item.score for item in record.proposals or ()] == [0.1, 0.7, 0.6]
+    assert "+- best" in (record.difference or ())
+    rejected = step(models(replies[0]), WritingPolicy(), "dictionary_update", "types", "", 1, score)
+    assert rejected.status == "rejected"
+    assert rejected.after == WritingPolicy()
+    unguarded = step(models(replies[0]), WritingPolicy(), "dictionary_update", "types", "")
+    assert unguarded.after.information_types == ("bad",)
 
 
 @pytest.mark.parametrize("kind", ["awi", "awe"])
@@ -224,7 +230,7 @@ def test_emptied_dialogues_score_what_never_write_scores(
 ) -> None:
     hiding = [f"user: {utterance.text}" for utterance in build(tiny[0]).utterances][:40]
     answers = [choice.answer for asked in tiny[0].qas for choice in asked.answer_choices][:15]
-    for policy in (oracle(build(tiny[0])), Policy((*INFORMATION_TYPES, *hiding, *answers))):
+    for policy in (oracle(build(tiny[0])), WritingPolicy((*INFORMATION_TYPES, *hiding, *answers))):
         (result,) = emptied(stage(tmp_path, kind), tiny[0], policy).scenarios
         assert (result.accuracy == result.never_write).all()
 
@@ -302,5 +308,5 @@ def test_journals_hold_the_lineage(tiny: list[Scenario], tmp_path: Path) -> None
     told = FromFeedback(switches("question_only"), "fact_extraction")
     played = play(stage(tmp_path, "awe"), "x", tiny[:1], improve=told)
     journal = FileJournal(next((tmp_path / "x" / "journals").iterdir()))
-    assert evolution.lineage(journal.read()) == played.steps[tiny[0].id]
+    assert last_play(journal.read()).evolution == played.steps[tiny[0].id]
     assert simulated("exact")(build(tiny[0]))["assistant"].simulated

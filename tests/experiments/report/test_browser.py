@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.last_play import last_play
 from amemgym_env.scenarios.files import slug
 from experiments.report.page import html as page_maker
 from experiments.report.page import runs as run_reader
@@ -135,8 +136,8 @@ def test_a_click_on_a_cell_tells_what_the_journal_says(
     truth = record["truth"]
     tab.select_option("#run-one", "awe-2-4-30")
     journal = FileJournal(folders["awe"] / "journals" / f"{slug(truth['id'])}.jsonl").read()
-    exams = {event["period"]: event for event in journal if event["event"] == "exam"}
-    turns = [event for event in journal if event["event"] == "turn"]
+    played = last_play(journal)
+    exams, turns = played.exams, played.turns
     period = 2
     variable = truth["questions"][0]["variables"][0]
     name = truth["variables"][variable][0]
@@ -150,10 +151,10 @@ def test_a_click_on_a_cell_tells_what_the_journal_says(
     # The agent's facts name variable and value in plain words.
     fact = f"{name}: {value}".replace("_", " ")
     written = [
-        (event["period"], event["session"], event["round"])
+        event.place
         for event in turns
-        for operation in event["operations"]
-        if operation[2] == fact and event["period"] <= period
+        for operation in event.operations
+        if operation[2] == fact and event.period <= period
     ]
     likely = panel.locator(".operations").first.text_content()
     assert fact in likely
@@ -161,16 +162,16 @@ def test_a_click_on_a_cell_tells_what_the_journal_says(
     assert place in likely
     shown = panel.locator("ol.operations").first.locator("li")
     ids = [text.split(" ")[0] for text in shown.all_text_contents()]
-    assert ids == exams[period]["retrieved"][0]
+    assert ids == list(exams[period].retrieved[0])
     entries = {}
     for event in turns:
-        if event["period"] <= period:
-            for op, entry, text, status in event["operations"]:
+        if event.period <= period:
+            for op, entry, text, status in event.operations:
                 if status in ("applied", "refreshed") and op in ("ADD", "UPDATE"):
                     entries[entry] = text
     assert entries[ids[0]] in shown.first.text_content()
     assert "holds the value" in panel.locator("li.hit").first.text_content()
-    chosen = exams[period]["answers"][0]
+    chosen = exams[period].answers[0]
     assert truth["questions"][0]["choices"][chosen] in panel.text_content()
     panel.get_by_role("button", name="show in dialogue").first.click()
     assert said[0] in tab.locator(".turn.shown").text_content()

@@ -6,20 +6,22 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from amemgym_env.evaluation.scenario_result import scenario_result
+from amemgym_env.models.events import CallEvent, StartEvent, TurnEvent
 from amemgym_env.models.journal import FileJournal
+from amemgym_env.models.last_play import last_play
+from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios.files import slug
 from experiments.app.terminal import number
 from experiments.report.page import command, runs
 from experiments.report.page import inspector as inspection
-from experiments.report.page.events import step_log
-from experiments.report.page.evidence import traces
 from experiments.report.page.html import in_script
+from experiments.report.page.write_attribution import likely_writes
 from experiments.report.run import main
+from experiments.report.step_log import step_log
 from tests.experiments.report.cases import (
     HOSTILE,
     hostile_items,
@@ -86,7 +88,7 @@ def test_letters_of_the_grid_agree_with_the_failures_of_the_results(
         for name, script in runs.scripts(run).items():
             events = FileJournal(folder / "journals" / f"{slug(name)}.jsonl").read()
             result = scenario_result(script, events)
-            probes = step_log(events).probes
+            probes = last_play(events).probes
             for period, row in enumerate(result.diagnosis.failure):
                 for question, failure in enumerate(row):
                     letters = {
@@ -118,10 +120,10 @@ def test_the_record_of_a_scenario_holds_what_the_journal_says(
     record = json.loads(read_page(page).scripts["scenario-0"])
     truth, play = record["truth"], record["plays"]["awe-2-4-30"]
     journal = folders["awe"] / "journals" / f"{slug(truth['id'])}.jsonl"
-    turns = [event for event in FileJournal(journal).read() if event["event"] == "turn"]
-    assert [event["reply"] for event in turns] == play["replies"]
-    assert [event["operations"] for event in turns] == play["operations"]
-    assert [event["message"] for event in turns] == [turn[5] for turn in truth["turns"]]
+    turns = last_play(FileJournal(journal).read()).turns
+    assert [event.reply for event in turns] == play["replies"]
+    assert [[list(part) for part in event.operations] for event in turns] == play["operations"]
+    assert [event.message for event in turns] == [turn[5] for turn in truth["turns"]]
     written = 0
     for key, likely in play["traces"].items():
         variable, begin = map(int, key.split("."))
@@ -143,7 +145,7 @@ def test_likely_writers_are_ordered_by_how_sure_they_are() -> None:
         (6, 1, "user: Every morning begins with a pot of green tea here."),
         (7, 0, "morning drink: black coffee"),
     ]
-    found = traces("morning_drink", "green_tea", said, operations)
+    found = likely_writes("morning_drink", "green_tea", said, operations)
     assert [(t.turn, t.reason) for t in found] == [
         (6, "word for word"),
         (5, "names the value"),
@@ -152,16 +154,15 @@ def test_likely_writers_are_ordered_by_how_sure_they_are() -> None:
 
 
 def test_calls_before_a_resume_count_once_and_where_they_were_made() -> None:
-    def call(key: str | None, tokens: int) -> dict[str, Any]:
-        usage = {"calls": 1, "prompt_tokens": tokens}
-        return {"event": "call", "role": "assistant", "key": key, "usage": usage, "retries": None}
+    def call(key: str | None, tokens: int) -> CallEvent:
+        return CallEvent("assistant_reply", "assistant", key, 0, usage=Usage(1, tokens))
 
-    turn = {"event": "turn", "period": 0, "session": 0, "round": 0}
-    start = {"event": "start", "script": "s"}
+    turn = TurnEvent(0, 0, 0, "", "", "")
+    start = StartEvent("tiny-ada", "s")
     events = [start, call("a", 5), call(None, 7), turn, start, call("b", 3), call(None, 1), turn]
     log = step_log(events)
-    assert log.turns == [turn]
-    assert log.costs[("turn", 0, 0, 0)].prompt_tokens == 9
+    assert log.play.turns == (turn,)
+    assert log.cost(TurnEvent, 0, 0, 0).prompt_tokens == 9
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:

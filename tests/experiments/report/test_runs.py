@@ -128,7 +128,8 @@ def swap_journal(journal: Path, other: Path) -> None:
         (cut_journal, "does not give the scores of results.json"),
         (swap_journal, "of another script"),
         (lambda journal, _: journal.unlink(), "journal is missing"),
-        (lambda journal, _: journal.write_text('{"event": "turn"}\n'), "journal is empty"),
+        (lambda journal, _: journal.write_text(""), "journal is empty"),
+        (lambda journal, _: journal.write_text('{"event": "turn"}\n'), "line 1: event 'turn'"),
     ],
 )
 def test_a_broken_journal_costs_its_scenario_alone(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from amemgym_env.evaluation.run import evaluate
 from amemgym_env.evaluation.user_audit import TextReader, audit_turns
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.models.client import Backend, Call, Completion, Models, Usage
+from amemgym_env.models.events import Event, TurnEvent
 from amemgym_env.models.journal import MemoryJournal
 from amemgym_env.prompts.judge import ExposureJudgement
 from amemgym_env.scenarios import neutral_texts as neutral
@@ -41,7 +43,7 @@ def scenario() -> Scenario:
     return next(iter(named_scenarios("test:1:7")))
 
 
-def events_of(scenario: Scenario) -> list[dict[str, Any]]:
+def events_of(scenario: Scenario) -> list[Event]:
     journal = MemoryJournal()
     evaluate(Native, [scenario], journal=lambda _: nullcontext(journal))
     return journal.read()
@@ -54,19 +56,18 @@ def test_a_run_in_the_scripts_own_words_is_without_fault(scenario: Scenario) -> 
     assert audit.turns == audit.scripted == len(script.utterances)
 
 
-def planted(script: Script, events: list[dict[str, Any]], place: Any, text: str) -> Any:
+def planted(script: Script, events: list[Event], place: Any, text: str) -> Any:
     assert text not in {utterance.text for utterance in script.utterances}
     known = topic(script.scenario.qas[0].topic or "")
     assert all(
         text not in value.exposures for row in known.variables.values() for value in row.values()
     )
-    spoilt = [dict(event) for event in events]
-    for event in spoilt:
-        if (event["event"], *(event.get(k) for k in ("period", "session", "round"))) == (
-            "turn",
-            *place,
-        ):
-            event["message"] = text
+    spoilt = [
+        replace(event, message=text)
+        if isinstance(event, TurnEvent) and event.place == tuple(place)
+        else event
+        for event in events
+    ]
     return audit_turns(script, spoilt, TextReader(script))
 
 

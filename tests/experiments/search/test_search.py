@@ -17,6 +17,7 @@ from amemgym_env.evaluation.run import Game
 from amemgym_env.evaluation.run import evaluate as evaluate_scenarios
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import ExamEvent
 from amemgym_env.models.journal import MemoryJournal
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
@@ -177,7 +178,7 @@ def test_a_gate_reports_once_a_period_and_stops_all(tiny: list[Scenario]) -> Non
         try:
             with opened(scenario):
                 for period, right in enumerate(scripts[scenario.id].right_shown):
-                    event = {"event": "exam", "period": period, "answers": list(right)}
+                    event = ExamEvent(period, tuple(right), ())
                     gate.event(scenario, event)
                     if scenario is tiny[0] and period == 0:
                         raise RuntimeError("this one breaks; the others must not wait for it")

@@ -1,7 +1,7 @@
-"""Which operation wrote a value? Texts are compared by their words; the page says how sure it is.
+"""Write attribution: the operations that most likely wrote a value, by the words they share.
 
-No model is asked: a memory's own wording may say the same in other words, so what is shown is the
-likeliest operation with the reason, and a value without any is called unwritten "by its words".
+No model is called. A memory may state a value in other words, so the page shows the likeliest
+operation with the reason, and calls a value without any unwritten "by its words".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MOST = 4
 """Operations that are kept for one value."""
 
 
-class Trace(NamedTuple):
+class LikelyWrite(NamedTuple):
     """An operation that may have written a value: its turn, its number there, and why."""
 
     turn: int
@@ -36,28 +36,30 @@ class Trace(NamedTuple):
     share: float
 
 
-def traces(
+def likely_writes(
     variable: str,
     value: str,
     utterances: Sequence[str],
     operations: Iterable[tuple[int, int, str]],
-) -> list[Trace]:
+) -> list[LikelyWrite]:
     """Return the operations (turn, number, text) whose text holds a value, likeliest first."""
     flat = [_flat(text) for text in utterances]
     said = [_words(text) for text in flat]
     named, needed = _words(_flat(variable)), _words(_flat(value))
-    found: list[tuple[float, Trace]] = []
+    found: list[tuple[float, LikelyWrite]] = []
     for turn, number, text in operations:
         content = _flat(text)
         words = _words(content)
         share = max((len(own & words) / len(own) for own in said if own), default=0.0)
         if any(own and own in content for own in flat):
-            found.append((3.0, Trace(turn, number, "word for word", 1.0)))
+            found.append((3.0, LikelyWrite(turn, number, "word for word", 1.0)))
         elif needed and needed <= words and len(named & words) >= 0.5 * len(named):
             share = len((named | needed) & words) / len(named | needed)
-            found.append((1.0 + share, Trace(turn, number, "names the value", round(share, 2))))
+            found.append(
+                (1.0 + share, LikelyWrite(turn, number, "names the value", round(share, 2)))
+            )
         elif share >= LEAST_SHARED:
-            found.append((share, Trace(turn, number, "shares words", round(share, 2))))
+            found.append((share, LikelyWrite(turn, number, "shares words", round(share, 2))))
     found.sort(key=lambda item: (-item[0], item[1].turn, item[1].number))
     return [trace for _, trace in found[:MOST]]
 
