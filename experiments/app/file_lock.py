@@ -1,68 +1,71 @@
-"""One process at a time writes a file: a second one is told so before it does anything."""
+"""Locks between processes: one writer for each output file or folder."""
 
 from __future__ import annotations
 
 import contextlib
-import os
+import errno
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+
+from filelock import FileLock, Timeout
 
 from amemgym_env.errors import RunError
+
+_UNSUPPORTED = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
+"""Errors of file systems without locks, such as some of NFS, Lustre and FUSE."""
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, wait: bool) -> Iterator[None]:
+    """Hold the lock `<path>.lock` and remove its file afterwards.
+
+    The operating system releases the lock when the process ends, in whatever way. On a file system
+    without locks the block runs after a warning.
+
+    Raises:
+        filelock.Timeout: another process holds the lock, and `wait` is false.
+        OSError: the lock file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.with_name(f"{path.name}.lock")
+    lock = FileLock(file, timeout=-1 if wait else 0, fallback_to_soft=False, thread_local=False)
+    try:
+        lock.acquire(poll_interval=0.2)
+    except (NotImplementedError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in _UNSUPPORTED:
+            raise
+        print(
+            f"warning: {path.parent} is on a file system without locks; do not write to it from "
+            "two processes at once",
+            file=sys.stderr,
+        )
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # Windows keeps open files
+            file.unlink()  # a process that waits sees this and opens a new file
+        lock.release()
 
 
 @contextlib.contextmanager
 def sole_writer(path: Path, out: Path | None = None) -> Iterator[None]:
-    """Hold a file's name while it is being written.
-
-    The lock is the operating system's on `<path>.lock`, so it ends with its process, however that
-    ends; what a killed process leaves behind is an empty file that stops nobody. `out` is what the
-    user named, where that is another path.
+    """Hold a path while it is written; `out` is the path in error messages, if another.
 
     Raises:
-        RunError: another process holds the name, or the folder cannot be written to.
+        RunError: another process writes it, or its folder cannot be written to.
     """
-    lock = path.with_name(f"{path.name}.lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = _held(lock)
-    except BlockingIOError as error:
-        raise RunError(
-            f"out={out or path}: expected to be the only writer, found another process at it; "
-            "wait for its end, or choose another out="
-        ) from error
-    except OSError as error:
-        raise RunError(
-            f"out={out or path}: expected a folder to write to, found {error.filename!s}: "
-            f"{error.strerror}"
-        ) from error
-    try:
-        yield
-    finally:
-        # The name goes first: whoever opened this file meanwhile sees that it is no longer named.
-        lock.unlink(missing_ok=True)
-        file.close()
-
-
-def _held(lock: Path) -> IO[str]:
-    """Return the lock's file, locked, and still the one of that name."""
-    while True:
-        file = lock.open("a")
+    with contextlib.ExitStack() as stack:
         try:
-            _lock(file)
-            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
-                return file
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            file.close()
-            raise
-        file.close()
-
-
-def _lock(file: IO[str]) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not every system has it; there two processes must not meet
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            stack.enter_context(locked(path, wait=False))
+        except Timeout as error:
+            raise RunError(
+                f"out={out or path}: expected to be the only writer, found another process at it; "
+                "wait for its end, or choose another out="
+            ) from error
+        except OSError as error:
+            raise RunError(
+                f"out={out or path}: expected a folder to write to, found {error.filename!s}: "
+                f"{error.strerror}"
+            ) from error
+        yield

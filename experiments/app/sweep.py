@@ -17,7 +17,6 @@ machines that see the same folder.
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import hashlib
 import io
@@ -25,12 +24,13 @@ import json
 import math
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from amemgym_env.errors import RunError
 from amemgym_env.models.redaction import redacted
+from experiments.app.file_lock import locked
 from experiments.app.pareto import Cost, Point, cost, front, varied
 from experiments.app.run_folder import numbered, write
 from experiments.app.scatter_svg import picture
@@ -99,7 +99,8 @@ def play(place: Place, path: Path, run: Callable[[], Mapping[str, Any]]) -> floa
             write(file, json.dumps(record, indent=1))
 
     score = float("nan")
-    with _alone(path):
+    # A worker that outlived a killed sweep may still play this job.
+    with locked(path / "job", wait=True):
         note()
         try:
             document = run()
@@ -115,20 +116,6 @@ def play(place: Place, path: Path, run: Callable[[], Mapping[str, Any]]) -> floa
     told += f" ({record['error']})" if record["error"] else f", memory {score:.3f}"
     print(told, file=sys.stderr, flush=True)
     return score
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold a run's folder: a worker that outlived a killed sweep may still be playing it."""
-    path.mkdir(parents=True, exist_ok=True)
-    try:
-        import fcntl
-    except ImportError:  # not every system has it; there two processes must not meet
-        yield
-        return
-    with (path / "job.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def finish(path: Path) -> int:
