@@ -1,4 +1,4 @@
-"""The prompts of the generation: golden texts, what their readers refuse, and repairs."""
+"""Generation prompts: what their readers accept and refuse, and repairs."""
 
 from __future__ import annotations
 
@@ -9,119 +9,13 @@ import pytest
 
 from amemgym_env.agent import Variable
 from amemgym_env.errors import ConfigError, ParseError
-from amemgym_env.prompts.base import BUILT_IN, Prompt, Templates
-from amemgym_env.prompts.generation import GENERATING, STEPS, versions
+from amemgym_env.prompts.base import BUILT_IN, Templates
+from amemgym_env.prompts.generation import GENERATING
 from amemgym_env.prompts.generation.base import RepairNote, Step
-from amemgym_env.prompts.generation.questions import (
-    Conflict,
-    Draft,
-    DraftShape,
-    QuestionDrafts,
-    SchemaConflicts,
-    SchemaRefinement,
-)
-from amemgym_env.prompts.generation.ratings import (
-    RATINGS,
-    AnswerAgreement,
-    ExposureRating,
-    IntegrityRating,
-)
-from amemgym_env.prompts.generation.state import InitialState, LifeEvents, PeriodUpdates
-from amemgym_env.prompts.generation.texts import (
-    AnswerReading,
-    AnswerRefinement,
-    Attempt,
-    OpeningUtterances,
-    PersonalAnswers,
-    SessionContent,
-    UtteranceReading,
-    UtteranceRefinement,
-)
-
-PROFILE = "name: Ada {x} \\1 $&"
-SHAPE = DraftShape(2, 1, 3)
-PETS = Variable("pets", ("none", "one", "many"))
-WORK = Variable("work_days", ("two", "three", "five"))
-DRAFTS = (Draft("What of my pets?", (PETS,)), Draft("When to rest?", (WORK,)))
-BOTH = (PETS, WORK)
-TELLING = SessionContent({"pets": "one"}, (PETS,), "A dog came.")
-
-PROMPTS: tuple[Prompt[Any], ...] = (
-    QuestionDrafts(PROFILE, SHAPE, "Dutch"),
-    SchemaConflicts(PROFILE, DRAFTS),
-    SchemaRefinement(PROFILE, DRAFTS, (Conflict(("pets",), "settled"),), SHAPE, "Dutch"),
-    InitialState(PROFILE, "2020-10-01", BOTH),
-    PeriodUpdates(
-        PROFILE, "2020-10-01", "2021-01-01", {"pets": "one"}, (PETS,), {"pets": ("none", "one")}
-    ),
-    LifeEvents(PROFILE, "2020-10-01", "2021-01-01", ({"pets": ("none", "one")},), "Dutch"),
-    OpeningUtterances(PROFILE, "2021-01-01", (TELLING,), "Dutch"),
-    UtteranceReading("My dog sheds.", (PETS,)),
-    UtteranceRefinement(
-        PROFILE, TELLING, (Attempt("Hello.", "nothing"), Attempt("Hi.", "x")), "Dutch"
-    ),
-    PersonalAnswers(PROFILE, "What of my pets?", (PETS,), (("one",), ("many",)), "Dutch"),
-    AnswerReading("What of my pets?", (PETS,), (("one",), ("many",)), "Walk it."),
-    AnswerRefinement(
-        PROFILE,
-        "What of my pets?",
-        (PETS,),
-        ("one",),
-        ("Walk them.",),
-        (Attempt("Walk.", "vague"),),
-        "Dutch",
-    ),
-    ExposureRating("My dog sheds.", {"pets": "one"}, {"pets": PETS.values}),
-    IntegrityRating("My dog sheds.", {"pets": "one"}),
-    AnswerAgreement("What of my pets?", {"pets": "one"}, ("Walk it.", "Walk them.")),
-)
-
-GOLDEN = {
-    "question_drafts": "Write 2 questions, each about another side of this person's everyday life.",
-    "schema_conflicts": '{"number": 2, "question": "When to rest?", "variables": '
-    '[{"name": "work_days", "values": ["two", "three", "five"]}]}',
-    "schema_refinement": '\nConflicts:\n{"variables": ["pets"], "reason": "settled"}\n',
-    "initial_state": '{"variable": "work_days", "values": ["two", "three", "five"]}\n',
-    "period_updates": '\n{"variable": "pets", "values": ["none", "one", "many"], '
-    '"held": ["none", "one"]}\n',
-    "life_events": '\n{"number": 1, "changes": {"pets": {"from": "none", "to": "one"}}}\n',
-    "opening_utterances": '\n{"number": 1, "exposes": {"pets": "one"}, "values": '
-    '{"pets": ["none", "one", "many"]}, "event": "A dog came."}\n',
-    "exposure_judgement": "A user said to an assistant:\nMy dog sheds.\n",
-    "utterance_refinement": '\n{"text": "Hello.", "problem": "nothing"}\n'
-    '{"text": "Hi.", "problem": "x"}\n\nWrite another.\n',
-    "personal_answers": '\n{"number": 2, "circumstances": {"pets": "many"}}\n',
-    "answer_reading": "\nWalk it.\n\nUnder which of these circumstances of the person does this "
-    'answer serve best?\n{"number": 1, "circumstances": {"pets": "one"}}\n',
-    "answer_refinement": "\nAnswers for other circumstances, from which it must differ:\n"
-    "- Walk them.\n",
-    "exposure_rating": '\n{"variable": "pets", "value": "one", "values": '
-    '["none", "one", "many"]}\n',
-    "integrity_rating": '\n{"pets": "one"}\n\nThe user said to an assistant:\nMy dog sheds.\n',
-    "answer_agreement": "\nThe answers:\n1. Walk it.\n2. Walk them.\n",
-}
-
-
-@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.kind)
-def test_golden_texts(prompt: Prompt[Any]) -> None:
-    (sent,) = prompt.render(BUILT_IN)
-    assert sent["role"] == "user"
-    assert GOLDEN[prompt.kind] in sent["content"]
-    if "profile" in prompt.placeholders:
-        assert f"\n\nThe person:\n{PROFILE}\n\n" in sent["content"]
-    if "language" in prompt.placeholders:
-        assert "Dutch" in sent["content"]
-    asked = sent["content"].rsplit("\n\n", 1)[1]
-    assert asked.startswith("Reply with")
-    assert "JSON" in asked
-
-
-def test_every_prompt_is_golden_and_has_its_placeholders() -> None:
-    kinds = {*GENERATING, *(prompt.kind for prompt in RATINGS)} - {"generation_repair"}
-    assert set(GOLDEN) == kinds == {prompt.kind for prompt in PROMPTS}
-    assert set(versions()) == {prompt.kind for prompt in STEPS}
-    for prompt in (*STEPS, *RATINGS):
-        assert all(f"{{{name}}}" in prompt.template for name in prompt.placeholders)
+from amemgym_env.prompts.generation.questions import Conflict, Draft
+from amemgym_env.prompts.generation.state import InitialState
+from tests.prompts.examples import BOTH, PETS, PROFILE
+from tests.prompts.examples import GENERATION as PROMPTS
 
 
 def test_an_unusable_reply_is_put_back_with_what_was_wrong() -> None:

@@ -1,12 +1,14 @@
-"""The texts that are sent: one golden file for each prompt, filled in a single pass.
+"""Golden texts of all kinds of prompts, and filling of templates in a single pass.
 
 A change of a text that can move a score raises its version: run with AMEMGYM_GOLDEN=write then.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 from pathlib import Path
 from typing import Any
 
@@ -14,54 +16,60 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amemgym_env.agent import Entry, Question, Variable
-from amemgym_env.prompts.assistant import (
-    PLAYING,
-    AssistantReply,
-    Context,
-    ExamAnswer,
-    InformedAnswer,
-    StateQuery,
-    SystemMemory,
-    UserFollowUp,
-)
-from amemgym_env.prompts.base import BUILT_IN, Prompt, Templates, fill, message
-from amemgym_env.prompts.memory import DictionaryUpdate, FactExtraction, MemoryDecision
+import amemgym_env.prompts
+from amemgym_env.prompts import generation
+from amemgym_env.prompts.assistant import versions
+from amemgym_env.prompts.base import BUILT_IN, Prompt, Templates, fill
+from tests.prompts.examples import EXAMPLES
 
 GOLDEN = Path(__file__).parent / "golden"
-CONTEXT = Context(
-    ("likes tea", "works nights"), (message("user", "Hi"), message("assistant", "Yes?"))
-)
-QUESTION = Question("Which plan fits me?", ("walk", "costs $1\\g<0> or \\1 a month", "{choices}"))
-VARIABLES = (Variable("diet", ("vegan", "none")), Variable("work_time", ("day", "night")))
-ENTRY = Entry("7", "diet: none", "2024-01-01", "2024-01-01", 3)
-EXAMPLES: dict[str, Prompt[Any]] = {
-    "assistant_reply": AssistantReply(CONTEXT, "store {conversation} and {memories} literally"),
-    "user_follow_up": UserFollowUp(
-        "Ada, 30", "2024-05-01", "What to eat?", (message("user", "a"),), VARIABLES
-    ),
-    "exam_answer": ExamAnswer(CONTEXT, QUESTION),
-    "informed_answer": InformedAnswer(Context(("diet: vegan",)), QUESTION),
-    "state_query": StateQuery(Context(()), VARIABLES),
-    "fact_extraction": FactExtraction((message("user", "C:\\new $$ {facts}"),)),
-    "memory_decision": MemoryDecision(("diet: vegan",), (ENTRY,)),
-    "dictionary_update": DictionaryUpdate(("diet: none",), (message("user", "{memories}"),)),
+PARTS: dict[str, dict[str, str]] = {
+    "system_memory": {"memories": "- likes tea"},
+    "generation_repair": {"problem": "expected a list"},
 }
+"""Templates that other prompts contain, with contents for their placeholders."""
 
 
-@pytest.mark.parametrize("prompt", PLAYING, ids=lambda prompt: prompt.kind)
-def test_every_prompt_has_the_text_of_its_golden_file(prompt: type[Prompt[Any]]) -> None:
-    if prompt is SystemMemory:
+def registry() -> dict[str, type[Prompt[Any]]]:
+    """Return the class of every kind of prompt that the package defines."""
+    for module in pkgutil.walk_packages(amemgym_env.prompts.__path__, "amemgym_env.prompts."):
+        importlib.import_module(module.name)
+    found: dict[str, type[Prompt[Any]]] = {}
+    classes: list[type[Prompt[Any]]] = [Prompt]
+    while classes:
+        one = classes.pop()
+        classes += one.__subclasses__()
+        if hasattr(one, "kind") and one.__module__.startswith("amemgym_env."):
+            found.setdefault(one.kind, one)
+    return found
+
+
+KINDS = registry()
+
+
+def test_each_kind_of_prompt_has_an_example_and_its_placeholders() -> None:
+    assert set(EXAMPLES) | set(PARTS) == set(KINDS)
+    assert {file.name.split(".")[0] for file in GOLDEN.iterdir()} == set(KINDS)
+    assert set(versions()) | set(generation.versions()) <= set(KINDS)
+    for prompt in KINDS.values():
+        assert all(f"{{{name}}}" in prompt.template for name in prompt.placeholders)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_prompt_has_the_text_of_its_golden_file(kind: str) -> None:
+    prompt = KINDS[kind]
+    if kind in PARTS:
+        text = BUILT_IN.fill(prompt, PARTS[kind])
         with pytest.raises(TypeError):
-            prompt().render(BUILT_IN)  # type: ignore[abstract]
-        return
-    rendered = EXAMPLES[prompt.kind].render(BUILT_IN)
-    text = "\n\n".join(f"[{part['role']}]\n{part['content']}" for part in rendered)
-    file = GOLDEN / f"{prompt.kind}.v{prompt.version}.txt"
+            prompt().render(BUILT_IN)
+    else:
+        rendered = EXAMPLES[kind].render(BUILT_IN)
+        text = "\n\n".join(f"[{part['role']}]\n{part['content']}" for part in rendered)
+    file = GOLDEN / f"{kind}.v{prompt.version}.txt"
     if os.environ.get("AMEMGYM_GOLDEN") == "write":
         file.write_text(text + "\n", encoding="utf-8")
     assert file.read_text(encoding="utf-8") == text + "\n", (
-        f"the text of {prompt.kind} changed: raise its version and write its golden file anew"
+        f"the text of {kind} changed: raise its version and write its golden file anew"
     )
 
 
