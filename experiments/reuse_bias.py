@@ -23,6 +23,7 @@ from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.seeding import generator
 from amemgym_env.simulated.profiles import named_profile
 from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.run_folder import numbered
 from experiments.app.settings import BackendSettings, Count, Settings, SimulatedBackend, checked
 from experiments.app.terminal import interval, number, terminal
@@ -75,7 +76,7 @@ def agent_settings(label: str) -> dict[str, Any]:
 def played(settings: ReuseBiasSettings, label: str, out: Path, **changes: Any) -> MemoryScore:
     """Return the memory score of one run, kept in a folder of its own."""
     composed = {
-        **job.compose("evaluate"),
+        **compose("evaluate"),
         "scenarios": settings.scenarios,
         "limit": settings.limit,
         "seed": settings.seed,
@@ -172,4 +173,4 @@ def main(composed: dict[str, Any]) -> float:
 
 
 if __name__ == "__main__":
-    job.run("reuse_bias", main, ("backend",))
+    job.run("reuse_bias", main)

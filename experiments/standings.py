@@ -204,6 +204,5 @@ if __name__ == "__main__":
     job.run(
         "standings",
         main,
-        ("backend",),
         check=lambda composed: checked(StandingsSettings, composed),
     )

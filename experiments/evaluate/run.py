@@ -41,16 +41,6 @@ from experiments.evaluate.period_barrier import PeriodGate
 from experiments.evaluate.repeats import lines, repeated
 from experiments.evaluate.settings import EvaluateSettings
 
-GROUPS = (
-    "agent",
-    "backend",
-    "user_backend",
-    "memory_backend",
-    "judge_backend",
-    "store",
-    "embedding",
-)
-
 Watch = Callable[[Mapping[str, Script]], PeriodGate]
 """Makes a gate for the scenarios of a run from their scripts."""
 
@@ -196,7 +186,6 @@ def command() -> None:
     job.run(
         "evaluate",
         main,
-        GROUPS,
         check=lambda composed: checked(EvaluateSettings, composed),
         swept=swept,
     )

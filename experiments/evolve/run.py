@@ -51,7 +51,6 @@ from experiments.evolve.measures import (
 )
 from experiments.evolve.settings import EvolveSettings
 
-GROUPS = ("agent", "backend", "user_backend", "memory_backend", "judge_backend")
 HALF = "half_of_the_questions"
 
 
@@ -265,4 +264,4 @@ def main(composed: dict[str, Any]) -> float | None:
 
 def command() -> None:
     """Run the job with the settings of the command line."""
-    job.run("evolve", main, GROUPS, check=lambda composed: checked(EvolveSettings, composed))
+    job.run("evolve", main, check=lambda composed: checked(EvolveSettings, composed))

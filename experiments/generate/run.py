@@ -30,8 +30,6 @@ from experiments.app.terminal import terminal
 from experiments.generate.settings import GenerateSettings
 from experiments.generate.with_model import generate_by_model, judged
 
-GROUPS = ("backend", "judge_backend")
-
 _SHOWN = 5
 """Offending texts that are printed for a figure; the rest is counted."""
 
@@ -128,4 +126,4 @@ def _refuse_model_settings(settings: GenerateSettings) -> None:
 
 def command() -> None:
     """Run the job with the settings of the command line."""
-    job.run("generate", main, GROUPS)
+    job.run("generate", main)

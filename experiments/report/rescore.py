@@ -17,6 +17,7 @@ from typing import Any
 from amemgym_env.errors import AMemGymError, InputError, RunError
 from amemgym_env.evaluation.run import evaluate
 from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.factories import backends
 from experiments.app.run_folder import RunFolder
 from experiments.app.settings import checked
@@ -39,7 +40,7 @@ def rescore(run: str | Path) -> dict[str, Any]:
         raise RunError(f"{run}: expected the folder of a run, found none ({error})") from error
     known = EvaluateSettings.model_fields
     given = {name: value for name, value in identity.items() if name in known}
-    settings = checked(EvaluateSettings, {**job.compose("evaluate"), **given, "out": str(run)})
+    settings = checked(EvaluateSettings, {**compose("evaluate"), **given, "out": str(run)})
     folder = RunFolder(Path(run))
     results = evaluate(
         agent_maker(settings.agent),

@@ -24,6 +24,7 @@ from amemgym_env.evaluation.statistics import bca_interval
 from amemgym_env.generation.sets import is_test
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.pareto import cost
 from experiments.app.run_folder import RunFolder, write
 from experiments.app.settings import checked
@@ -77,7 +78,7 @@ def run(settings: SearchSettings) -> Document:
 
 def _evaluated(settings: SearchSettings, words: Sequence[str]) -> EvaluateSettings:
     """Return the settings of an evaluation with a trial's words."""
-    return checked(EvaluateSettings, job.compose("evaluate", [*settings.evaluate, *words]))
+    return checked(EvaluateSettings, compose("evaluate", [*settings.evaluate, *words]))
 
 
 def _objective(

@@ -35,6 +35,7 @@ from amemgym_env.prompts.base import BUILT_IN, Templates
 from amemgym_env.version import VERSION
 from experiments.app import hydra_app as job
 from experiments.app import memory_factories as memory_search
+from experiments.app.composition import compose
 from experiments.app.factories import backends
 from experiments.app.run_folder import RunFolder, numbered, write
 from experiments.app.settings import CONF, Count, Settings, checked
@@ -104,7 +105,7 @@ def composed(settings: SensitivitySettings, variant: Variant, seed: int) -> Eval
         "seed": seed,
         "templates": templates,
     }
-    return checked(EvaluateSettings, {**job.compose("evaluate", words), **changes})
+    return checked(EvaluateSettings, {**compose("evaluate", words), **changes})
 
 
 def _folder(wording: str) -> str:

@@ -38,7 +38,6 @@ from experiments.train.progress import Say, TrainProgress
 from experiments.train.settings import TrainSettings
 from experiments.train.trainer import Learner
 
-GROUPS = ("algorithm",)
 _V1_SCRIPTS = 8
 """Scripts a scenario of v1.base, which has few scenarios."""
 _TUNING = 128
@@ -212,4 +211,4 @@ def main(composed: dict[str, Any]) -> float | None:
 
 def command() -> None:
     """Run the job with the settings of the command line."""
-    job.run("train", main, GROUPS)
+    job.run("train", main)

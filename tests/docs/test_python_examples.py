@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import CONF
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
@@ -37,4 +37,4 @@ def test_a_long_command_can_be_read_and_knows_its_settings(name: str, words: lis
     overrides = OverridesParser.create().parse_overrides(given)
     assert len(overrides) == len(given)
     if not several:
-        assert job.compose(name, given)
+        assert compose(name, given)

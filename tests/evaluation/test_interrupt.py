@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from amemgym_env.models.journal import FileJournal
-from experiments.app.hydra_app import compose
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.app.terminal import notes
 from experiments.evaluate.run import run

@@ -20,14 +20,14 @@ from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Kind, build
 from amemgym_env.simulated.model import SimulatedModel
 from experiments.app import factories as models
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import CONF, checked
 from experiments.sensitivity.paraphrased_user import RedrawnUser, redrawn
 from experiments.sensitivity.run import SensitivitySettings, Variant, lines, row, run
 
 
 def settings(*words: str) -> SensitivitySettings:
-    return checked(SensitivitySettings, job.compose("sensitivity", words))
+    return checked(SensitivitySettings, compose("sensitivity", words))
 
 
 @pytest.fixture(scope="module")

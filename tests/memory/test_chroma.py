@@ -27,7 +27,7 @@ from amemgym_env.memory.embedding import DEFAULT, Vectors
 from amemgym_env.memory.index import NumpyStore
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.model import Scenario
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.app.terminal import notes
 from experiments.evaluate import run as evaluate_command
@@ -334,7 +334,7 @@ def test_an_evaluation_is_the_same_with_both_stores(
 def test_a_run_says_what_its_approximate_index_found(tmp_path: Path) -> None:
     words = ["scenarios=tiny", "agent=rag", "store=chroma", "store.index=approximate"]
     words += [f"out={tmp_path / 'run'}"]
-    found = evaluate_command.run(checked(EvaluateSettings, job.compose("evaluate", words)))
+    found = evaluate_command.run(checked(EvaluateSettings, compose("evaluate", words)))
     assert 0.0 < found["index_recall"] <= 1.0
     assert f"index found {found['index_recall']:.1%} of the nearest" in " ".join(notes(found))
 

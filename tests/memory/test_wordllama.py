@@ -11,7 +11,7 @@ import pytest
 from amemgym_env.errors import ConfigError
 from amemgym_env.memory.wordllama import WordLlamaEmbedder
 from amemgym_env.scenarios.files import load
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.benchmark.retrieval import retrieval
 from experiments.evaluate import run as evaluate
@@ -51,7 +51,7 @@ def test_it_finds_more_openers_of_the_real_set_than_the_default(
 
 def test_an_evaluation_runs_on_it(tmp_path: Path) -> None:
     words = ["scenarios=tiny", "agent=rag", "embedding=wordllama", f"out={tmp_path / 'run'}"]
-    found = evaluate.run(checked(EvaluateSettings, job.compose("evaluate", words)), quiet=True)
+    found = evaluate.run(checked(EvaluateSettings, compose("evaluate", words)), quiet=True)
     assert found["settings"]["embedding"] == {"name": "wordllama"}
     assert found["unscored"] == 0
 

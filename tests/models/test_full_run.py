@@ -17,7 +17,7 @@ from amemgym_env.models.last_play import calls_in, last_play
 from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.prompts.assistant import KINDS
 from amemgym_env.scenarios.model import Scenario
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.evaluate import run as evaluate
 from experiments.evaluate.settings import EvaluateSettings
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def settings(*words: str) -> EvaluateSettings:
-    return checked(EvaluateSettings, job.compose("evaluate", ["scenarios=tiny", *words]))
+    return checked(EvaluateSettings, compose("evaluate", ["scenarios=tiny", *words]))
 
 
 def test_estimate_transcript_and_rescoring_agree_with_the_run(

@@ -27,8 +27,8 @@ from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.models.redaction import RedactingFilter, redacted
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.model import Scenario
-from experiments.app import hydra_app as job
 from experiments.app import memory_factories as memory_search
+from experiments.app.composition import compose
 from experiments.app.memory_factories import ChromaSettings
 from experiments.app.run_folder import RunFolder
 from experiments.app.settings import checked
@@ -66,7 +66,7 @@ def test_b09_01_no_key_in_anything_that_a_run_writes(
             f"backend.cache={tmp_path / 'cache'}",
             f"out={tmp_path / 'run'}",
         ]
-        evaluate_job.run(checked(EvaluateSettings, job.compose("evaluate", words)), quiet=True)
+        evaluate_job.run(checked(EvaluateSettings, compose("evaluate", words)), quiet=True)
         assert server.keys == {CANARY: sum(server.keys.values())}
     assert (tmp_path / "run" / "results.json").exists()
     assert "CANARY" not in written(tmp_path)

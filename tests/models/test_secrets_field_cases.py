@@ -32,8 +32,8 @@ from amemgym_env.prompts.assistant import AssistantReply, Context
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
-from experiments.app import hydra_app as job
 from experiments.app import memory_factories as memory_search
+from experiments.app.composition import compose
 from experiments.app.memory_factories import ChromaSettings
 from experiments.app.run_folder import RunFolder
 from experiments.app.settings import checked
@@ -129,11 +129,12 @@ def test_b09_01_a_key_in_place_of_its_variables_name_is_not_repeated(
 CRASH = """
 import os
 from experiments.evaluate import run as evaluate; from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 
 def leaky(composed):
     raise RuntimeError("refused: header of " + os.environ["MY_KEY"])
 
-job.run("evaluate", leaky, evaluate.GROUPS)
+job.run("evaluate", leaky)
 """
 
 
@@ -247,7 +248,7 @@ def test_b09_06_a_command_that_is_given_a_foreign_zip_opens_nothing_and_says_why
         "out=R",
     ]
     with pytest.raises(ConfigError, match=r"can run any code.*trust=true"):
-        evaluate_job.run(checked(EvaluateSettings, job.compose("evaluate", words)), quiet=True)
+        evaluate_job.run(checked(EvaluateSettings, compose("evaluate", words)), quiet=True)
     assert {path.name for path in tmp_path.iterdir()} == {"model.zip"}
     told = (ROOT / "docs" / "training.md").read_text("utf-8")
     assert "refused without `trust=true`" in told

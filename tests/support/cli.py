@@ -12,7 +12,7 @@ import pytest
 
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.models.last_play import calls_in
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.evaluate import run as evaluate
 from experiments.evaluate.settings import EvaluateSettings
@@ -47,7 +47,7 @@ def finished(words: list[str]) -> None:
     """Play what is left of a run, in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-test-resume")
-        evaluate.run(checked(EvaluateSettings, job.compose("evaluate", words)), quiet=True)
+        evaluate.run(checked(EvaluateSettings, compose("evaluate", words)), quiet=True)
 
 
 def results(out: Path) -> dict[str, Any]:

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 from pydantic import BaseModel
 
 from amemgym_env.errors import ConfigError
-from experiments.app import hydra_app as job_maker
+from experiments.app.composition import compose
 from experiments.app.settings import CONF, checked
+from experiments.evaluate import run as evaluate
 from experiments.evaluate.settings import EvaluateSettings
 from experiments.evolve.settings import EvolveSettings
 from experiments.generate.settings import GenerateSettings
@@ -24,6 +23,7 @@ from experiments.search.settings import SearchSettings
 from experiments.train.settings import TrainSettings
 
 ROOT = Path(__file__).parents[3]
+ROLES = ("user", "memory", "judge")
 
 
 def job(*words: str, name: str = "evaluate") -> subprocess.CompletedProcess[str]:
@@ -114,11 +114,24 @@ def test_anyones_own_agent_is_played(tmp_path: Path) -> None:
         (["backend.profile=calibratd"], "found 'calibratd'; did you mean calibrated?"),
         (["agent=native,awe"], "add -m"),
         (["out=foreign"], "found neither"),
+        (["agent=native", "agent.top_k=5"], "known with agent=awe, agent=policy, agent=rag"),
+        (["+agent.top_k=5"], "settings are closed; expected key=value"),
+        (["~seed"], "~seed: settings are closed; expected key=value"),
+        (["agent={name: awe}"], "expected agent=NAME, one of awe, awi, native, policy, rag; its"),
+        (["seed"], "expected key=value; put text with commas"),
+        (["backend=litellm"], "backend.model: expected a value, found none"),
+        (["hydra/launcher=ray"], "which is not installed; pip install 'amemgym-env[ray]'"),
+        (["--multirun", "agent.frq=2,4"], "agent.frq: unknown setting; nearest: agent.freq"),
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else "",
 )
-def test_b04_01_a_mistake_gets_one_error_before_anything_is_played(
-    words: list[str], said: str, tmp_path: Path, tiny_items: list[dict[str, Any]]
+def test_b04_01_f12_a_mistake_gets_one_error_before_anything_is_played(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    tiny_items: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "latin.json").write_bytes('[{"id": "é"}]'.encode("latin-1"))
     (tmp_path / "broken.json").write_text("[{,", encoding="utf-8")
@@ -131,11 +144,13 @@ def test_b04_01_a_mistake_gets_one_error_before_anything_is_played(
         if any(word.startswith("scenarios=") for word in words)
         else [*words, "scenarios=tiny"]
     )
-    done = job(*given)
-    assert done.returncode == 2, done.stderr
-    assert said in done.stderr
-    assert done.stderr.count("error:") == 1
-    assert "Traceback" not in done.stderr
+    monkeypatch.setattr(sys, "argv", ["evaluate", *given])
+    with pytest.raises(SystemExit) as exit_status:
+        evaluate.command()
+    assert exit_status.value.code == 2
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert printed.count("error:") == 1
     assert not (tmp_path / "runs").exists()
 
 
@@ -157,30 +172,25 @@ def test_a_wrong_name_is_told_the_right_one(
 ) -> None:
     key, _, given = word.partition("=")
     with pytest.raises(ConfigError) as caught:
-        checked(model, job_maker.compose(name, [word]))
+        checked(model, compose(name, [word]))
     said = str(caught.value)
     assert f"- {key}: expected one of " in said
     assert f"found '{given}'; did you mean {meant}?" in said
 
 
-def choices(group: str) -> list[str]:
-    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
-
-
 @pytest.mark.parametrize(
     "override",
     [
-        f"{group}={choice}"
-        for group in ("agent", "backend", "user_backend", "memory_backend", "judge_backend")
-        for choice in choices(group)
+        *(f"{path.parent.name}={path.stem}" for path in sorted(CONF.glob("*/*.yaml"))),
+        *(f"{role}_backend={name}" for role in ROLES for name in ("same", "simulated", "litellm")),
     ],
 )
 def test_every_configuration_of_evaluate_is_valid(override: str) -> None:
     group, _, choice = override.partition("=")
+    if group == "algorithm":
+        assert compose("train", [override, *(["algorithm.path=a:B"] * (choice == "own"))])
+        return
     extra = [f"{group}.model=some/model"] if choice == "litellm" else []
     if choice == "policy":
         extra = ["agent.checkpoint=some/folder"]
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("evaluate", overrides=[override, *extra])
-    plain: Any = OmegaConf.to_container(config, resolve=True)
-    assert checked(EvaluateSettings, plain).scenarios == "base"
+    assert checked(EvaluateSettings, compose("evaluate", [override, *extra])).scenarios == "base"

@@ -15,13 +15,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from experiments.app.hydra_app import run as run_job
 from experiments.app.pareto import Point, cost, front, varied
 from experiments.app.scatter_svg import picture
-from experiments.app.settings import checked
 from experiments.app.sweep import objective
 from experiments.evaluate import run as evaluate
-from experiments.evaluate.settings import EvaluateSettings
 
 ROOT = Path(__file__).parents[3]
 OWN = """
@@ -130,13 +127,7 @@ def test_b07_01_a_wrong_value_is_refused_before_any_job_is_played(
     (tmp_path / "foreign" / "notes.txt").write_text("mine", encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["evaluate", "-m", "scenarios=tiny", *words])
     with pytest.raises(SystemExit) as exit_status:
-        run_job(
-            "evaluate",
-            evaluate.main,
-            evaluate.GROUPS,
-            check=lambda composed: checked(EvaluateSettings, composed),
-            swept=evaluate.swept,
-        )
+        evaluate.command()
     assert exit_status.value.code == 2
     told = capsys.readouterr().err
     assert said in told

@@ -11,7 +11,7 @@ import pytest
 from amemgym_env.models.events import WritingPolicy, read_policy
 from amemgym_env.prompts.evolution import WRITES
 from amemgym_env.prompts.memory import INFORMATION_TYPES
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.evolve import run as evolve
 from experiments.evolve.conditions import length
@@ -21,7 +21,7 @@ from experiments.evolve.settings import EvolveSettings
 
 def run(*words: str) -> dict[str, Any]:
     given = ("scenarios=tiny", "guard=none", "out=E", *words)
-    return evolve.run(checked(EvolveSettings, job.compose("evolve", given)))
+    return evolve.run(checked(EvolveSettings, compose("evolve", given)))
 
 
 def steps(folder: Path, name: str, scenario: str) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
 from amemgym_env.simulated.model import SimulatedModel
 from amemgym_env.simulated.profiles import ErrorRates
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.evolve import loop as evolution
 from experiments.evolve import population
@@ -248,7 +248,7 @@ def test_every_user_is_unseen_once_and_never_evolves_what_measures_it() -> None:
 
 
 def settings(**changes: Any) -> EvolveSettings:
-    composed = job.compose("evolve", changes.pop("words", ()))
+    composed = compose("evolve", changes.pop("words", ()))
     return checked(EvolveSettings, {**composed, **changes})
 
 

@@ -25,7 +25,7 @@ from amemgym_env.scenarios import neutral_texts as neutral
 from amemgym_env.scenarios.library import topic, topic_index, utterances
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script, build
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.evaluate.run import run as play
 from experiments.evaluate.settings import EvaluateSettings
@@ -241,7 +241,7 @@ def test_most_unseen_leaks_are_found_and_few_honest_turns_are_taken_for_one(
 def test_b08_17_the_command_finds_what_is_planted_in_a_runs_folder(
     scenario: Scenario, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    composed = job.compose("evaluate", ["scenarios=test:1:7", "agent=native", "diagnosis=false"])
+    composed = compose("evaluate", ["scenarios=test:1:7", "agent=native", "diagnosis=false"])
     folder = tmp_path / "run"
     play(checked(EvaluateSettings, {**composed, "out": str(folder)}), quiet=True)
     assert report.main(["audit", str(folder), "--fail-if-faulty"]) == 0

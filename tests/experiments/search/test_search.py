@@ -22,7 +22,7 @@ from amemgym_env.models.journal import MemoryJournal
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import build
 from experiments import standings
-from experiments.app import hydra_app as job
+from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
@@ -54,7 +54,7 @@ def study(folder: Path, **changes: Any) -> Study:
 
 
 def settings(**changes: Any) -> SearchSettings:
-    composed = job.compose("search")
+    composed = compose("search")
     return checked(SearchSettings, {**composed, **changes})
 
 
@@ -288,7 +288,7 @@ def test_a_rule_keeps_the_same_memory_in_both_environments(rule: Chooser) -> Non
 
 
 def test_standings_tell_what_is_absent(tmp_path: Path) -> None:
-    composed = job.compose("standings", ["scenarios=tiny", "out=S"])
+    composed = compose("standings", ["scenarios=tiny", "out=S"])
     document = standings.run(checked(standings.StandingsSettings, composed))
     rows = document["standings"]["tiny"]
     assert [name for name, row in rows.items() if "absent" in row] == [
