@@ -1,8 +1,8 @@
-"""How fast are the number environments, beside Gymnasium's CartPole-v1 in the same run?
+"""Speed and memory of the memory environments, relative to Gymnasium's CartPole-v1.
 
-Machines differ and are shared, so every figure is a ratio of processor times that were taken in
-turns: a slice of CartPole, a slice of ours, and again; of each the fastest slice counts. Actions
-are random and drawn beforehand. Async runs in processes of its own, so wall time is taken there.
+Every figure is a ratio of processor times within one run. Slices of CartPole and of our
+environments alternate, and the fastest slice of each counts. Actions are random and drawn
+beforehand. Async runs in child processes, so its times are wall times.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from amemgym_env.envs.memory.settings import GeneratedScenarios
 from amemgym_env.memory.embedding import DEFAULT
 from amemgym_env.policies.features import FeatureSet
 from amemgym_env.scenarios.difficulty import Difficulty, named_difficulty
+from experiments.benchmark.timing import Stopwatch, markdown
 
 IDS = ("AMemGymMemory-v0", "AMemGymSlots-v0")
 REFERENCE = "CartPole-v1"
@@ -41,7 +42,7 @@ class Speed(NamedTuple):
     num_envs: int
     steps_a_second: float
     ratio: float
-    """To CartPole-v1 in the same mode and number, or None's stand-in NaN where it has none."""
+    """To CartPole-v1 in the same mode and number."""
 
 
 class Runner:
@@ -63,12 +64,12 @@ class Runner:
 
     def slice(self) -> None:
         """Run for about `_SLICE` seconds and keep the best time of a step."""
-        start = self._clock()
-        for action in islice(self._actions, self._steps):
-            _, _, terminated, truncated, _ = self.env.step(action)
-            if self.num_envs is None and (terminated or truncated):
-                self.env.reset()
-        seconds = max(self._clock() - start, 1e-9) / self._steps
+        with Stopwatch(self._clock) as watch:
+            for action in islice(self._actions, self._steps):
+                _, _, terminated, truncated, _ = self.env.step(action)
+                if self.num_envs is None and (terminated or truncated):
+                    self.env.reset()
+        seconds = max(watch.seconds, 1e-9) / self._steps
         self.best = min(self.best, seconds)
         self._steps = max(1, min(100_000, int(_SLICE / seconds)))
 
@@ -79,7 +80,7 @@ class Runner:
 
 
 def in_turns(runners: Sequence[Runner], slices: int = 8) -> None:
-    """Run slices of all in turns, so that a disturbance meets all of them."""
+    """Alternate slices of all runners; other load on the machine then affects all alike."""
     for _ in range(slices):
         for runner in runners:
             runner.slice()
@@ -168,7 +169,7 @@ def _high_water_mark() -> float:
 
 
 class Growth(NamedTuple):
-    """What a step costs as something grows."""
+    """Cost of a step at one size of a capacity, set or script."""
 
     what: str
     value: int
@@ -224,24 +225,27 @@ def flat_memory(steps: int = 10_000_000, num_envs: int = 1024, refresh_every: in
 
 def table(speeds: Iterable[Speed]) -> str:
     """Return speeds as a Markdown table."""
-    lines = [
-        "| environment | mode | environments | steps/s | of CartPole-v1 |",
-        "|---|---|--:|--:|--:|",
-    ]
-    lines += [
-        f"| {name} | {mode} | {count:,} | {speed:,.0f} | {ratio:.3f} |"
-        for name, mode, count, speed, ratio in speeds
-    ]
-    return "\n".join(lines)
+    columns = ("environment", "mode", "environments", "steps/s", "of CartPole-v1")
+    return markdown(
+        columns,
+        (
+            (s.name, s.mode, f"{s.num_envs:,}", f"{s.steps_a_second:,.0f}", f"{s.ratio:.3f}")
+            for s in speeds
+        ),
+        names=2,
+    )
 
 
 def growth_table(rows: Iterable[Growth]) -> str:
     """Return the cost of growth as a Markdown table."""
-    lines = ["| what grows | to | µs a step | pool, MB |", "|---|--:|--:|--:|"]
-    lines += [
-        f"| {what} | {value:,} | {cost:.3f} | {size:.1f} |" for what, value, cost, size in rows
-    ]
-    return "\n".join(lines)
+    columns = ("what grows", "to", "µs a step", "pool, MB")
+    return markdown(
+        columns,
+        (
+            (row.what, f"{row.value:,}", f"{row.microseconds:.3f}", f"{row.pool_megabytes:.1f}")
+            for row in rows
+        ),
+    )
 
 
 def measured(difficulty: str = "default", counts: Sequence[int] = COUNTS) -> list[Speed]:
@@ -249,7 +253,7 @@ def measured(difficulty: str = "default", counts: Sequence[int] = COUNTS) -> lis
     pool = train_pool(difficulty=named_difficulty(difficulty))
     speeds = scalar(pool)
     for count in counts:
-        # Thousands of scalar environments only repeat what 64 say; a process each is too many.
+        # More scalar environments add no information; a process for each would be too many.
         if count <= 1024:
             speeds += vector(pool, "sync", count, slices=4)
         if count <= 64:

@@ -1,7 +1,7 @@
-"""Does an embedding find what a question needs? Ranks openers for every question.
+"""Retrieval quality of an embedding: recall, hit rate and MRR of session openers for questions.
 
-For each user all session openers are ranked by similarity to each question; relevant are those that
-give away a variable that the question needs.
+For each user all session openers are ranked by similarity to each question. An opener is relevant
+if it exposes a variable that the question needs.
 
     python -m experiments.retrieval base
     python -m experiments.retrieval path/to/amemgym-v1.base.json --choices --embedding wordllama

@@ -1,9 +1,8 @@
-"""How fast are the environments, and what do they hold? Ratios side by side, as Markdown.
+"""The job `benchmark`: speed and memory of the environments, as Markdown tables of ratios.
 
 Swept: the number of environments, the mode, capacity, scenarios and rounds. Baselines: CartPole-v1
-in the same mode for the number environments, an environment that does nothing for `AMemGym-v0`,
-DummyVecEnv of scalar environments for training.
-Only ratios can be compared between machines.
+in the same mode for the memory environments, a no-op environment for `AMemGym-v0`, DummyVecEnv of
+scalar environments for training. Only ratios can be compared between machines.
 
     python -m experiments.benchmark
 """
@@ -20,9 +19,8 @@ from amemgym_env.scenarios.difficulty import named_difficulty
 from experiments.app import hydra_app as job
 from experiments.app.run_folder import write
 from experiments.app.settings import Count, Settings, checked
-from experiments.benchmark import memory_env as speed_numbers
-from experiments.benchmark import text_env as speed
-from experiments.benchmark import training as speed_training
+from experiments.benchmark import memory_env, text_env, training
+from experiments.benchmark.timing import markdown
 
 
 class BenchmarkSettings(Settings):
@@ -45,41 +43,38 @@ def sections(settings: BenchmarkSettings) -> Iterable[str]:
     named_difficulty(settings.difficulty)
     if settings.text_steps is not None:
         yield "### Random play in AMemGym-v0\n\n" + _text(settings)
-    speeds = speed_numbers.measured(settings.difficulty, settings.counts)
-    yield "### Steps a second\n\n" + speed_numbers.table(speeds)
+    speeds = memory_env.measured(settings.difficulty, settings.counts)
+    yield "### Steps a second\n\n" + memory_env.table(speeds)
     if settings.training_rounds is not None:
-        trained = speed_training.training_speeds(rounds=settings.training_rounds)
-        yield "### PPO, 64 environments, batches of 1,024\n\n" + speed_training.training_table(
-            trained
-        )
+        trained = training.training_speeds(rounds=settings.training_rounds)
+        yield "### PPO, 64 environments, batches of 1,024\n\n" + training.training_table(trained)
     if settings.memory:
         yield "### Peak memory\n\n" + _memory(settings.counts)
     if settings.growth:
-        rows = speed_numbers.growth(settings.capacities, settings.scenarios, settings.rounds)
-        yield "### Growth\n\n" + speed_numbers.growth_table(rows)
+        rows = memory_env.growth(settings.capacities, settings.scenarios, settings.rounds)
+        yield "### Growth\n\n" + memory_env.growth_table(rows)
 
 
 def _text(settings: BenchmarkSettings) -> str:
     assert settings.text_steps is not None
     rows = []
     for scenarios in ("tiny", "base"):
-        rate = speed.random_play(scenarios, settings.text_steps)
+        rate = text_env.random_play(scenarios, settings.text_steps)
         share = rate.environment / rate.no_op
-        rows.append(f"| {scenarios} | {rate.environment:,.0f} | {share:.3f} |")
-    heading = "| scenarios | steps/s | of an environment that does nothing |\n|---|--:|--:|\n"
-    return heading + "\n".join(rows)
+        rows.append((scenarios, f"{rate.environment:,.0f}", f"{share:.3f}"))
+    return markdown(("scenarios", "steps/s", "of an environment that does nothing"), rows)
 
 
 def _memory(counts: Iterable[int]) -> str:
-    rows = [f"| scalar | 1 | {speed_numbers.peak_memory(64, 'scalar', 1):,.0f} |"]
+    modes: list[tuple[str, int]] = [("scalar", 1)]
     for count in counts:
-        modes = {"sync": count <= 1024, "async": count <= 8, "vector_entry_point": True}
-        rows += [
-            f"| {mode} | {count:,} | {speed_numbers.peak_memory(64, mode, count):,.0f} |"
-            for mode, possible in modes.items()
-            if possible
-        ]
-    return "| mode | environments | peak, MB |\n|---|--:|--:|\n" + "\n".join(rows)
+        possible = {"sync": count <= 1024, "async": count <= 8, "vector_entry_point": True}
+        modes += [(mode, count) for mode, fits in possible.items() if fits]
+    rows = [
+        (mode, f"{count:,}", f"{memory_env.peak_memory(64, mode, count):,.0f}")
+        for mode, count in modes
+    ]
+    return markdown(("mode", "environments", "peak, MB"), rows)
 
 
 def main(composed: dict[str, Any]) -> None:

@@ -1,8 +1,4 @@
-"""How fast does random play step, beside a Gymnasium environment that does nothing?
-
-Swept: nothing. Baseline: a no-op environment with the same spaces, so that the ratio does not
-depend on the machine. Plain functions; a job calls them.
-"""
+"""Speed of random play in `AMemGym-v0`, relative to a no-op environment with the same spaces."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ import gymnasium as gym
 
 from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.envs.text.spaces import action_space, observation_space
+from experiments.benchmark.timing import Stopwatch
 
 
 class StepRate(NamedTuple):
@@ -54,23 +51,23 @@ def random_play(scenarios: Any, steps: int = 10_000, seed: int = 0, **settings: 
     """
     env = AMemGymEnv(scenarios, **settings)
     env.action_space.seed(seed)
-    started = perf_counter()
-    actions = [env.action_space.sample() for _ in range(steps)]
-    sampling = steps / (perf_counter() - started)
+    with Stopwatch(perf_counter) as watch:
+        actions = [env.action_space.sample() for _ in range(steps)]
+    sampling = steps / watch.seconds
     seconds = _play(env, actions, seed)
     return StepRate(steps / seconds, steps / _play(NoOpEnv(), actions, seed), sampling)
 
 
 def _play(env: gym.Env[Any, Any], actions: list[Any], seed: int) -> float:
-    seconds = 0.0
-    started = perf_counter()
-    observation, _ = env.reset(seed=seed)
-    for action in actions:
-        observation, _, terminated, truncated, _ = env.step(action)
-        if terminated or truncated:
-            observation, _ = env.reset()
-        seconds += perf_counter() - started
+    observations = []
+    with Stopwatch(perf_counter) as watch:
+        env.reset(seed=seed)
+        for action in actions:
+            observation, _, terminated, truncated, _ = env.step(action)
+            observations.append(observation)
+            if terminated or truncated:
+                env.reset()
+    for observation in observations:
         if observation not in env.observation_space:
             raise AssertionError(f"outside of its space: {observation!r:.500}")
-        started = perf_counter()
-    return seconds
+    return watch.seconds

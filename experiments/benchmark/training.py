@@ -1,15 +1,13 @@
-"""What the native batch is worth in training: PPO of stable-baselines3 over two `VecEnv`s.
+"""Training speed of PPO (stable-baselines3) over the native batch and over DummyVecEnv.
 
-Swept: the adapter over the native batch against SB3's own DummyVecEnv of scalar environments, the
-same PPO, 64 environments, batches of 1,024. Processor time, in turns, the fastest turn of each
-counts; so the ratio holds on a shared machine.
+The same PPO, 64 environments, batches of 1,024. Processor time of alternating turns; the fastest
+turn of each counts.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gymnasium.vector import AutoresetMode
@@ -18,6 +16,7 @@ from amemgym_env.envs.memory.env import AMemGymMemoryEnv
 from amemgym_env.envs.memory.pool import Pool
 from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv
 from experiments.benchmark.memory_env import train_pool
+from experiments.benchmark.timing import Stopwatch, markdown
 
 
 class TrainingSpeed(NamedTuple):
@@ -46,34 +45,33 @@ class _Trainer:
         self.model.set_logger(Logger(None, []))  # SB3's own would leave a folder behind
         self.name = name
         self.best: TrainingSpeed | None = None
-        self._inside = self._updating = 0.0
-        self._timed("_inside", env, "step_wait")
-        self._timed("_updating", self.model, "train")
-
-    def _timed(self, sum_: str, owner: Any, method: str) -> None:
-        real = getattr(owner, method)
-
-        def timed(*args: Any, **more: Any) -> Any:
-            start = time.process_time()
-            try:
-                return real(*args, **more)
-            finally:
-                setattr(self, sum_, getattr(self, sum_) + time.process_time() - start)
-
-        setattr(owner, method, timed)
+        self._inside = _timed(env, "step_wait")
+        self._updating = _timed(self.model, "train")
 
     def turn(self, rounds: int) -> None:
         """Train for some rounds more; keep the figures of the fastest turn."""
-        self._inside = self._updating = 0.0
-        before, start = self.model.num_timesteps, time.process_time()
-        self.model.learn(rounds, reset_num_timesteps=False)
-        seconds = time.process_time() - start
-        shares = self._inside / seconds, self._updating / seconds
-        speed = (self.model.num_timesteps - before) / seconds
+        self._inside.seconds = self._updating.seconds = 0.0
+        before = self.model.num_timesteps
+        with Stopwatch() as whole:
+            self.model.learn(rounds, reset_num_timesteps=False)
+        shares = self._inside.seconds / whole.seconds, self._updating.seconds / whole.seconds
+        speed = (self.model.num_timesteps - before) / whole.seconds
         if self.best is None or speed > self.best.rounds_a_second:
             self.best = TrainingSpeed(
                 self.name, speed, shares[0], 1.0 - shares[0] - shares[1], shares[1]
             )
+
+
+def _timed(owner: Any, method: str) -> Stopwatch:
+    """Return the stopwatch that from now on runs within a method."""
+    real, watch = getattr(owner, method), Stopwatch()
+
+    def timed(*args: Any, **more: Any) -> Any:
+        with watch:
+            return real(*args, **more)
+
+    setattr(owner, method, timed)
+    return watch
 
 
 def training_speeds(
@@ -98,17 +96,17 @@ def training_speeds(
     return [trainer.best for trainer in trainers if trainer.best is not None]
 
 
-def training_table(speeds: Iterable[TrainingSpeed]) -> str:
+def training_table(speeds: Sequence[TrainingSpeed]) -> str:
     """Return speeds as a Markdown table; ratios are to the first."""
-    found = list(speeds)
-    lines = [
-        "| PPO over | rounds/s | ratio | environment | deciding | learning |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    lines += [
-        f"| {speed.name} | {speed.rounds_a_second:,.0f} "
-        f"| {speed.rounds_a_second / found[0].rounds_a_second:.2f} "
-        f"| {speed.environment:.0%} | {speed.deciding:.0%} | {speed.learning:.0%} |"
-        for speed in found
-    ]
-    return "\n".join(lines)
+    return markdown(
+        ("PPO over", "rounds/s", "ratio", "environment", "deciding", "learning"),
+        (
+            (
+                speed.name,
+                f"{speed.rounds_a_second:,.0f}",
+                f"{speed.rounds_a_second / speeds[0].rounds_a_second:.2f}",
+                *(f"{part:.0%}" for part in (speed.environment, speed.deciding, speed.learning)),
+            )
+            for speed in speeds
+        ),
+    )

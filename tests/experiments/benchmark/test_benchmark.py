@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
-from omegaconf import OmegaConf
 
 from amemgym_env.errors import ConfigError
-from experiments.app.settings import CONF, checked
+from experiments.app.composition import compose
+from experiments.app.settings import checked
 from experiments.benchmark import memory_env as speed_numbers
 from experiments.benchmark import run as benchmark
 from experiments.benchmark import training as speed_training
@@ -20,9 +19,7 @@ TINY = ("counts=[2]", "text_steps=50", "training_rounds=null", "memory=false", "
 
 
 def composed(*words: str) -> dict[str, Any]:
-    with initialize_config_dir(str(CONF), version_base="1.3"):
-        plain: Any = OmegaConf.to_container(compose("benchmark", overrides=list(words)))
-    return dict(plain)
+    return compose("benchmark", words)
 
 
 def test_the_configuration_is_valid() -> None:
