@@ -10,17 +10,17 @@ then says "not modelled".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from amemgym_env.envs.rewards import Floats
 from amemgym_env.errors import ConfigError
-from amemgym_env.evaluation.metrics import MemoryScore, bootstrap, memory_score, uniform_guess
-from amemgym_env.evaluation.statistics import kendall_tau
+from amemgym_env.evaluation.metrics import MemoryScore
+from amemgym_env.evaluation.statistics import Rows, bca_interval, kendall_tau
 from amemgym_env.generation.sets import scenarios as named_scenarios
-from amemgym_env.seeding import generator
 from amemgym_env.simulated.profiles import named_profile
 from experiments.app import hydra_app as job
 from experiments.app.composition import compose
@@ -85,15 +85,9 @@ def played(settings: ReuseBiasSettings, label: str, out: Path, **changes: Any) -
         "backend": settings.backend.model_dump(),
         **changes,
     }
-    document = evaluate(checked(EvaluateSettings, composed), quiet=True)
+    found = evaluate(checked(EvaluateSettings, composed), quiet=True)
     scenarios = {item.id: item for item in named_scenarios(settings.scenarios, settings.limit)}
-    names = document["scenarios"]
-
-    def cells(key: str) -> list[npt.NDArray[np.float64]]:
-        return [np.array(document[key][name], np.float64) for name in names]
-
-    guess = [uniform_guess(scenarios[name]) for name in names]
-    return memory_score(cells("accuracy"), guess, cells("upper_bound_accuracy"))
+    return found.results.memory_scores(scenarios)
 
 
 def table(rows: list[Row], modelled: bool) -> list[str]:
@@ -106,43 +100,37 @@ def table(rows: list[Row], modelled: bool) -> list[str]:
         "agent          on-policy  95 %        off-policy  95 %        difference  95 %        rank"
     ]
     for row in ranks["on"]:
-        users = len(row.on.ratios)
         moved = ranks["on"].index(row) - ranks["off"].index(row)
         change = "0" if not moved else f"{'up' if moved > 0 else 'down'} {abs(moved)}"
         difference = row.off.mean_of_ratios() - row.on.mean_of_ratios()
-
-        def shift(chosen: npt.NDArray[np.int64], row: Row = row) -> float:
-            return row.off.mean_of_ratios(chosen) - row.on.mean_of_ratios(chosen)
-
+        bounds = row.off.difference_interval(row.on).to_json()
         lines.append(
             f"{row.label:<14} {number(row.on.mean_of_ratios()):<10} "
-            f"{interval(bootstrap(row.on.mean_of_ratios, users)):<11} "
+            f"{interval(row.on.interval.to_json()):<11} "
             f"{number(row.off.mean_of_ratios()):<11} "
-            f"{interval(bootstrap(row.off.mean_of_ratios, users)):<11} "
-            f"{difference:+.3f}      {interval(bootstrap(shift, users)):<11} {change}"
+            f"{interval(row.off.interval.to_json()):<11} "
+            f"{difference:+.3f}      {interval(bounds):<11} {change}"
         )
     if not modelled:
         lines.append("reuse bias: not modelled (this profile's replies carry no belief)")
-    low, high = _tau_interval(rows)
-    lines.append(f"Kendall's tau {_tau(rows, None):.2f}, 95 % {low:.2f} to {high:.2f} (scenarios)")
+    users = len(rows[0].on.ratios)
+    low, high = bca_interval(lambda drawn: _tau(rows, drawn), users, resamples=RESAMPLES)
+    lines.append(f"Kendall's tau {tau(rows):.2f}, 95 % {low:.2f} to {high:.2f} (scenarios)")
     return lines
 
 
-def _tau(rows: list[Row], users: npt.NDArray[np.int64] | None) -> float:
+def _tau(rows: Sequence[Row], users: Rows) -> Floats:
+    """Return Kendall's tau of each resample; `users` are (resamples, users) indices."""
+    on = np.array([row.on.resampled(users) for row in rows])
+    off = np.array([row.off.resampled(users) for row in rows])
+    return np.array([kendall_tau(*pair) for pair in zip(on.T, off.T, strict=True)])
+
+
+def tau(rows: Sequence[Row]) -> float:
+    """Return Kendall's tau of the two rankings."""
     return kendall_tau(
-        [row.on.mean_of_ratios(users) for row in rows],
-        [row.off.mean_of_ratios(users) for row in rows],
+        [row.on.mean_of_ratios() for row in rows], [row.off.mean_of_ratios() for row in rows]
     )
-
-
-def _tau_interval(rows: list[Row]) -> tuple[float, float]:
-    count = len(rows[0].on.ratios)
-    draws = generator("reuse bias", count).integers(0, count, size=(RESAMPLES, count))
-    taus = np.array([_tau(rows, users) for users in draws])
-    if np.isnan(taus).all():
-        return float("nan"), float("nan")
-    low, high = np.nanquantile(taus, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def main(composed: dict[str, Any]) -> float:
@@ -169,7 +157,7 @@ def main(composed: dict[str, Any]) -> float:
     console.print(
         "SIMULATED model: not a real model's scores" if simulated else "", f"written to {out}"
     )
-    return _tau(rows, None)
+    return tau(rows)
 
 
 if __name__ == "__main__":

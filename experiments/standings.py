@@ -42,6 +42,8 @@ from experiments.baselines.rule_agent import RuleAgent
 from experiments.baselines.rules import HandRule
 from experiments.evolve.loop import WRITERS, Evolver, FromFeedback
 
+KEPT = ("overall", "memory_score", "failures", "confidence_interval", "random")
+"""Fields of `results.json` that standings.json keeps for each contestant."""
 NEVER, HAND, SEARCHED = "never write", "hand rule", "searched rule"
 TRAINED, EVOLVED, AWE = "trained policy", "AWI, evolved", "AWE, default"
 
@@ -159,9 +161,8 @@ def _played(
         workers=settings.workers or (1 if settings.backend.name == "simulated" else 20),
         journal=journal,
         progress=evolver.event if entrant.evolves else None,
-    ).to_json()
-    kept = ("overall", "memory_score", "failures", "confidence_interval", "random")
-    return {name: results[name] for name in kept}
+    ).file()
+    return {name: getattr(results, name) for name in KEPT}
 
 
 def show(document: Mapping[str, Any]) -> None:

@@ -1,21 +1,19 @@
-"""What answers are worth: exam scores, memory score, and where a failure happened.
+"""Memory score and the score of a uniform guess.
 
-A cell is one question at one period. Scores start as NaN and stay NaN where nothing could be
-asked: unscored is not zero. Means are taken over scored cells.
-Paper: AMemGym, Sections 3.4 and 4.3.
+A cell is one question at one period. A cell that could not be asked is NaN, not zero. Means are
+taken over scored cells. Paper: AMemGym, Section 3.4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from amemgym_env.envs.rewards import Floats, mean
+from amemgym_env.evaluation.statistics import Interval, Rows, bca_interval, ratios
 from amemgym_env.scenarios.model import Scenario
-from amemgym_env.seeding import generator
 
 LEAST_HEADROOM = 0.1
 """Upper bound minus random below this gives no memory score: the ratio would be noise."""
@@ -35,15 +33,44 @@ class MemoryScore(NamedTuple):
     means: Floats
     """(users, periods, 3): overall, random and upper bound over the same cells; NaN unscored."""
 
-    def mean_of_ratios(self, users: npt.NDArray[np.int64] | None = None) -> float:
+    def mean_of_ratios(self) -> float:
         """Return the mean over users and periods: the paper's figure."""
-        return mean(self.ratios if users is None else self.ratios[users])
+        return mean(self.ratios)
 
-    def ratio_of_means(self, users: npt.NDArray[np.int64] | None = None) -> float:
+    def ratio_of_means(self) -> float:
         """Return the ratio of the means, which no small denominator can dominate."""
-        chosen = self.means if users is None else self.means[users]
-        overall, guess, best = (mean(chosen[..., part]) for part in range(3))
+        overall, guess, best = (mean(self.means[..., part]) for part in range(3))
         return (overall - guess) / (best - guess) if best > guess else float("nan")
+
+    def resampled(self, rows: Rows) -> Floats:
+        """Return the mean of ratios of each resample; `rows` are (resamples, users) indices."""
+        known = ~np.isnan(self.ratios)
+        sums = np.stack([np.nansum(self.ratios, axis=1), known.sum(axis=1)], axis=1)
+        return ratios(sums[rows])
+
+    def resampled_ratio_of_means(self, rows: Rows) -> Floats:
+        """Return the ratio of means of each resample; `rows` are (resamples, users) indices."""
+        known = ~np.isnan(self.means[..., 0])
+        sums = np.nansum(self.means, axis=1)[rows].sum(axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            overall, guess, best = (sums / known.sum(axis=1)[rows].sum(axis=1)[:, None]).T
+            return np.where(best > guess, (overall - guess) / (best - guess), np.nan)
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of the mean of ratios."""
+        return bca_interval(self.resampled, len(self.ratios))
+
+    def difference_interval(self, other: MemoryScore) -> Interval:
+        """Return the interval of this score minus another of the same users, paired by user."""
+        return bca_interval(
+            lambda rows: self.resampled(rows) - other.resampled(rows), len(self.ratios)
+        )
+
+    @property
+    def by_user(self) -> Floats:
+        """Mean over the periods of each user, NaN without a score."""
+        return np.array([mean(row) for row in self.ratios])
 
     @property
     def by_period(self) -> tuple[float, ...]:
@@ -76,27 +103,3 @@ def memory_score(
             if best - guess >= LEAST_HEADROOM:
                 ratios[user, period] = (overall - guess) / (best - guess)
     return MemoryScore(ratios, means)
-
-
-def bootstrap(
-    statistic: Callable[[npt.NDArray[np.int64]], float],
-    count: int,
-    *,
-    seed: int = 0,
-    resamples: int = 1000,
-    level: float = 0.95,
-) -> tuple[float, float]:
-    """Return a percentile interval of a statistic over resampled scenarios, never cells.
-
-    `statistic` maps indices of scenarios, shape (count,), to a number; NaN resamples are left
-    out. With fewer than two scenarios there is no interval: (NaN, NaN).
-    """
-    if count < 2:
-        return float("nan"), float("nan")
-    draws = generator("bootstrap", seed, count).integers(0, count, size=(resamples, count))
-    values = np.array([statistic(row) for row in draws])
-    values = values[~np.isnan(values)]
-    if not values.size:
-        return float("nan"), float("nan")
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)

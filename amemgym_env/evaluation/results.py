@@ -1,11 +1,10 @@
-"""What a run found out: the summary of its scenarios' results.
+"""Results of a run: the summary of its scenarios' results.
 
-`Results.to_json()` is the format of `results.json`. Paper: AMemGym, Sections 3.4 and 4.3.
+`Results.file()` is the content of `results.json`. Paper: AMemGym, Sections 3.4 and 4.3.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,10 @@ from amemgym_env.envs.rewards import Floats
 from amemgym_env.evaluation import baselines as floor
 from amemgym_env.evaluation.answer_bias import answer_bias
 from amemgym_env.evaluation.diagnosis import FAILURES
-from amemgym_env.evaluation.metrics import MemoryScore, bootstrap, memory_score, uniform_guess
+from amemgym_env.evaluation.metrics import MemoryScore, memory_score, uniform_guess
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.scenario_result import ScenarioResult
+from amemgym_env.evaluation.statistics import bca_interval, ratio_interval, ratios
 from amemgym_env.models.client import Usage
 
 
@@ -90,16 +91,17 @@ class Results:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of `results.json`; NaN is null."""
+        return self.file().to_json()
+
+    def file(self) -> ResultsFile:
+        """Return the contents of `results.json`."""
         score = self.memory_score
         parts = self._parts()
-        intervals = {
-            name: bootstrap(lambda users, rows=rows: _ratio(rows[users]), len(rows))  # type: ignore[misc]
-            for name, rows in parts.items()
-            if name in ("overall", *FAILURES)
-        }
-        count = len(self.scenarios)
-        intervals["memory_score"] = bootstrap(score.mean_of_ratios, count)
-        intervals["memory_score_ratio_of_means"] = bootstrap(score.ratio_of_means, count)
+        intervals = {name: ratio_interval(parts[name]) for name in ("overall", *FAILURES)}
+        intervals["memory_score"] = score.interval
+        intervals["memory_score_ratio_of_means"] = bca_interval(
+            score.resampled_ratio_of_means, len(self.scenarios)
+        )
         standing = np.array([result.in_window for result in self.scenarios], float).reshape(-1, 2)
         document = {
             "label": self.label,
@@ -137,7 +139,7 @@ class Results:
             "failed_calls": sum(result.failed_calls.total() for result in self.scenarios),
             "failed_call_causes": _total(result.failed_calls for result in self.scenarios),
             "dropped_parameters": sorted({n for r in self.scenarios for n in r.dropped}),
-            "confidence_interval": {name: list(pair) for name, pair in intervals.items()},
+            "confidence_interval": intervals,
             "accuracy": {r.script.scenario.id: r.accuracy.tolist() for r in self.scenarios},
             "upper_bound_accuracy": {
                 r.script.scenario.id: r.upper_bound.tolist() for r in self.scenarios
@@ -147,13 +149,12 @@ class Results:
                 for r in self.scenarios
             },
             "memory_score_by_period": list(score.by_period),
-            "usage": self._usage_json(),
+            "usage": self._usage(),
             "hashes": {r.script.scenario.id: r.hash for r in self.scenarios},
             "errors": {r.script.scenario.id: r.error for r in self.scenarios if r.error},
             "stopped": self.stopped,
         }
-        plain: dict[str, Any] = _without_nan(document)
-        return plain
+        return ResultsFile.of(document)
 
     def _parts(self) -> dict[str, Floats]:
         """Return (users, 2) sums and counts of everything that is a mean over cells."""
@@ -170,12 +171,12 @@ class Results:
             )
         return parts
 
-    def _usage_json(self) -> dict[str, Any]:
+    def _usage(self) -> dict[str, Usage]:
         total: dict[str, Usage] = {}
         for result in self.scenarios:
             for role, usage in result.usage.items():
                 total[role] = total.get(role, Usage()) + usage
-        return {role: usage.to_json() for role, usage in sorted(total.items())}
+        return dict(sorted(total.items()))
 
 
 def _total(counts: Iterable[Counter[str]]) -> dict[str, int]:
@@ -188,20 +189,9 @@ def _flags(rows: Sequence[Sequence[Any]], wanted: Any) -> Floats:
 
 def _ratio(sums: Floats) -> float:
     """Return the mean from (users, 2) sums and counts; NaN when nothing counts."""
-    total, count = sums.sum(axis=0) if len(sums) else (0.0, 0.0)
-    return float(total / count) if count else float("nan")
+    return float(ratios(sums))
 
 
 def means(results: Results, arrays: Sequence[Floats]) -> float:
     """Return the mean of (periods, questions) arrays over the cells that count."""
     return _ratio(results.cells(arrays))
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(part) for part in value]
-    return value

@@ -1,7 +1,7 @@
-"""Is a difference more than luck? Paired statistics over scenarios, never over cells.
+"""Statistics over scenarios: bootstrap intervals, sign-flip tests, Holm's correction, variances.
 
-Cells of one scenario share a persona, a script and luck, so scenarios are what is resampled. All
-draws come from keyed generators: the same data give the same interval and p-value.
+Scenarios are resampled, never cells: the cells of one scenario share a persona and a script. All
+draws come from keyed generators, so the same data give the same interval and p-value.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from amemgym_env.envs.rewards import Floats
 from amemgym_env.seeding import generator
 
-Floats = npt.NDArray[np.float64]
-Statistic = Callable[[Floats], float]
+Rows = npt.NDArray[np.int64]
+Statistic = Callable[[Rows], Floats]
+"""(resamples, scenarios) indices of scenarios -> (resamples,) values."""
 
 EXACT_UP_TO = 12
 """Scenarios up to which all sign flips are gone through."""
@@ -30,6 +32,27 @@ class Interval(NamedTuple):
 
     low: float
     high: float
+
+    def to_json(self) -> list[float | None]:
+        """Return the bounds, null where there is none."""
+        return [None if np.isnan(bound) else float(bound) for bound in self]
+
+
+class MeanEstimate(NamedTuple):
+    """A mean over scenarios with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """Return mean and interval with three digits."""
+        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def mean_estimate(scores: Floats) -> MeanEstimate:
+    """Return the mean of one score (or difference) per scenario, with its BCa interval."""
+    return MeanEstimate(float(scores.mean()), *mean_interval(scores))
 
 
 def paired_differences(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
@@ -50,30 +73,32 @@ def paired_differences(a: Sequence[Floats], b: Sequence[Floats]) -> Floats:
 
 
 def bca_interval(
-    values: Floats,
-    statistic: Statistic = lambda rows: float(np.mean(rows)),
+    statistic: Statistic,
+    count: int,
     *,
     level: float = 0.95,
     resamples: int = 4000,
     seed: int = 0,
 ) -> Interval:
-    """Return the bias-corrected and accelerated bootstrap interval of a statistic of `values`.
+    """Return the bias-corrected and accelerated bootstrap interval of a statistic (Efron 1987).
 
-    `values` has one row a scenario. Efron (1987). Fewer than two rows, or no variation: the
-    interval is NaN, or the one value.
+    `statistic` maps scenario indices, shape (resamples, scenarios), to one value per resample; NaN
+    values are left out. Fewer than two scenarios: NaN. No variation: the one value.
     """
-    count = len(values)
     if count < 2:
         return Interval(float("nan"), float("nan"))
     rows = generator("bca", seed, count).integers(0, count, size=(resamples, count))
-    drawn = np.sort([statistic(values[row]) for row in rows])
-    observed = statistic(values)
+    everything = np.arange(count)
+    (observed,) = statistic(everything[None])
+    drawn = np.sort(_known(statistic(rows)))
+    if not drawn.size or np.isnan(observed):
+        return Interval(float("nan"), float("nan"))
     if drawn[0] == drawn[-1]:
         return Interval(float(drawn[0]), float(drawn[-1]))
     # Ties count half, so that a symmetric discrete statistic is not corrected.
-    below = (np.sum(drawn < observed) + 0.5 * np.sum(drawn == observed)) / resamples
-    bias = _NORMAL.inv_cdf(float(np.clip(below, 1 / resamples, 1 - 1 / resamples)))
-    left_out = np.array([statistic(np.delete(values, row, axis=0)) for row in range(count)])
+    below = (np.sum(drawn < observed) + 0.5 * np.sum(drawn == observed)) / len(drawn)
+    bias = _NORMAL.inv_cdf(float(np.clip(below, 1 / len(drawn), 1 - 1 / len(drawn))))
+    left_out = _known(statistic(np.array([np.delete(everything, row) for row in everything])))
     centred = left_out.mean() - left_out
     spread = float(np.sum(centred**2)) ** 1.5
     acceleration = float(np.sum(centred**3)) / (6 * spread) if spread else 0.0
@@ -83,6 +108,28 @@ def bca_interval(
         corrected = _NORMAL.cdf(bias + shifted / (1 - acceleration * shifted))
         bounds.append(float(np.quantile(drawn, corrected)))
     return Interval(*bounds)
+
+
+def mean_interval(values: Floats, *, resamples: int = 4000) -> Interval:
+    """Return the BCa interval of the mean of one value per scenario, without NaN."""
+    return bca_interval(lambda rows: values[rows].mean(axis=1), len(values), resamples=resamples)
+
+
+def ratio_interval(sums: Floats) -> Interval:
+    """Return the BCa interval of a ratio of sums; `sums` are (scenarios, 2) sums and counts."""
+    return bca_interval(lambda rows: ratios(sums[rows]), len(sums))
+
+
+def ratios(sums: Floats) -> Floats:
+    """Return the ratios of sums, shape (..., scenarios, 2) -> (...); NaN when nothing counts."""
+    total = sums.sum(axis=-2)
+    found = np.full(total.shape[:-1], np.nan)
+    np.divide(total[..., 0], total[..., 1], out=found, where=total[..., 1] > 0)
+    return found
+
+
+def _known(values: Floats) -> Floats:
+    return values[~np.isnan(values)]
 
 
 def two_way_interval(

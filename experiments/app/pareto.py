@@ -1,21 +1,23 @@
-"""Which settings are worth their cost? The Pareto front of memory score against tokens and dollars.
+"""Pareto front of memory score against cost in tokens and dollars.
 
-Cost is what a user of the memory pays: the assistant's replies, the memory's own calls and the
-answers to questions, retries included. What measuring takes (the upper bound, probes, a played
-user, a judge) is no part of it.
+Cost covers the assistant's replies, the memory's own calls and the answers to questions, retries
+included. The cost of measuring (upper bound, probes, user model, judge) is excluded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from amemgym_env.evaluation.results_file import ResultsFile
+from amemgym_env.models.usage import Usage
 
 PAID = ("assistant", "memory", "exam", "retries")
 """Roles of the accounts that count as cost."""
 
-LIST_PRICE = {"prompt_tokens": 0.40, "completion_tokens": 1.60}
-"""US dollars for a million tokens, used where the model was simulated and cost nothing: the list
-price of gpt-4.1-mini, the paper's model. Such dollars are labelled as estimated."""
+LIST_PRICE = (0.40, 1.60)
+"""US dollars for a million prompt and completion tokens of gpt-4.1-mini, the paper's model.
+Dollars of simulated runs are computed with it and labelled as estimated."""
 
 
 class Cost(NamedTuple):
@@ -28,16 +30,20 @@ class Cost(NamedTuple):
     """Whether the dollars are LIST_PRICE times the tokens, not what was paid."""
 
 
-def cost(document: Mapping[str, Any]) -> Cost:
-    """Return the cost of one user from the contents of a results.json."""
-    users = max(1, len(document["scenarios"]))
-    parts = [document["usage"][role] for role in PAID if role in document["usage"]]
-    tokens = sum(part.get(kind, 0) for part in parts for kind in LIST_PRICE)
-    if document["simulated"]:
-        usd = sum(part.get(kind, 0) * price for part in parts for kind, price in LIST_PRICE.items())
-        return Cost(tokens / users, usd / 1e6 / users, True)
-    paid = [part.get("usd") for part in parts]
-    return Cost(tokens / users, None if None in paid else sum(paid) / users, False)
+def paid_usage(results: ResultsFile) -> Usage:
+    """Return the usage that counts as cost, over all users."""
+    return sum((results.usage[role] for role in PAID if role in results.usage), Usage())
+
+
+def cost(results: ResultsFile) -> Cost:
+    """Return the cost of one user."""
+    users = max(1, len(results.scenarios))
+    paid = paid_usage(results)
+    if results.simulated:
+        in_price, out_price = LIST_PRICE
+        usd = paid.prompt_tokens * in_price + paid.completion_tokens * out_price
+        return Cost(paid.tokens / users, usd / 1e6 / users, True)
+    return Cost(paid.tokens / users, None if paid.usd is None else paid.usd / users, False)
 
 
 class Point(NamedTuple):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from amemgym_env.errors import RunError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.models.events import Event
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.scenarios.files import slug
@@ -58,9 +59,10 @@ class RunFolder:
         file = self.path / "journals" / f"{slug(scenario.id)}.jsonl"
         return FileJournal(inside(self.path, file))
 
-    def save_results(self, results: Mapping[str, Any]) -> Path:
+    def save_results(self, results: ResultsFile) -> Path:
         """Write results.json, whole or not at all."""
-        return write(self.path / "results.json", json.dumps(results, indent=1, allow_nan=False))
+        text = json.dumps(results.to_json(), indent=1, allow_nan=False)
+        return write(self.path / "results.json", text)
 
     def _empty(self) -> bool:
         """Whether nothing stands here but what a sweep notes about its job."""
@@ -68,15 +70,13 @@ class RunFolder:
             return True
         return all(entry.name in SWEEP_NOTES for entry in self.path.iterdir())
 
-    def finished(self, versions: Mapping[str, Any]) -> dict[str, Any] | None:
+    def finished(self, versions: Mapping[str, Any]) -> ResultsFile | None:
         """Return the results of a run that was played to its end by the same versions, if any."""
         file = self.path / "results.json"
         if not file.exists():
             return None
-        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        whole = not (document["stopped"] or document["errors"] or document["unscored"])
-        whole = whole and not document.get("failed_calls")
-        return document if whole and document["versions"] == versions else None
+        found = ResultsFile.read(file)
+        return found if found.complete and found.versions == versions else None
 
     def _begun(self, identity: Mapping[str, Any]) -> RunFolder:
         # JSON is YAML too, and keeps 'no', '0' and null what they are.

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from amemgym_env.errors import RunError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.models.redaction import redacted
 from experiments.app.file_lock import locked
 from experiments.app.pareto import Cost, Point, cost, front, varied
@@ -78,7 +79,7 @@ def folder(sweep: Path, name: str, identity: Mapping[str, Any]) -> Path:
     return sweep / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def play(place: Place, path: Path, run: Callable[[], Mapping[str, Any]]) -> float:
+def play(place: Place, path: Path, run: Callable[[], ResultsFile]) -> float:
     """Run one job and return its objective, the memory score; NaN without one.
 
     Whatever goes wrong is this job's alone: it is written down, and the sweep goes on.
@@ -103,15 +104,15 @@ def play(place: Place, path: Path, run: Callable[[], Mapping[str, Any]]) -> floa
     with locked(path / "job", wait=True):
         note()
         try:
-            document = run()
+            results = run()
         except (Exception, SystemExit) as error:  # noqa: BLE001  # a sweep outlives any job
             write(path / "traceback.txt", redacted(traceback.format_exc()))
             note(status="failed", error=redacted(f"{type(error).__name__}: {error}"))
         else:
             (path / "traceback.txt").unlink(missing_ok=True)
-            note(status="done" if not document["stopped"] else "stopped")
-            if document["memory_score"] is not None:
-                score = float(document["memory_score"])
+            note(status="done" if not results.stopped else "stopped")
+            if results.memory_score is not None:
+                score = results.memory_score
     told = f"job {place.number}: {' '.join(place.overrides)}: {record['status']}"
     told += f" ({record['error']})" if record["error"] else f", memory {score:.3f}"
     print(told, file=sys.stderr, flush=True)
@@ -127,7 +128,7 @@ def finish(path: Path) -> int:
     records = _records(path, asked["sweep"])
     jobs: list[Document] = []
     rows: list[Row] = []
-    documents: list[Document] = []
+    runs: list[ResultsFile] = []
     if not records and asked["asked"]:
         print(f"nothing was played; {path} holds no job of this sweep", file=sys.stderr)
         return 1
@@ -138,18 +139,17 @@ def finish(path: Path) -> int:
         record = records[number]
         job = {"job": number, "name": name, **record}
         if record["status"] in ("done", "stopped"):
-            text = (path / record["folder"] / "results.json").read_text(encoding="utf-8")
-            document = json.loads(text)
-            spent = cost(document)
+            results = ResultsFile.read(path / record["folder"])
+            spent = cost(results)
             job |= {
-                "memory_score": document["memory_score"],
-                "overall": document["overall"],
+                "memory_score": results.memory_score,
+                "overall": results.overall,
                 "tokens_per_user": spent.tokens,
                 "usd_per_user": spent.usd,
                 "usd_estimated": spent.estimated,
             }
-            rows.append(_row(number, name, document, spent))
-            documents.append(document)
+            rows.append(_row(number, name, results, spent))
+            runs.append(results)
         jobs.append(job)
     by_tokens = front([Point(row.score, row.cost.tokens) for row in rows])
     by_usd = front([Point(row.score, row.cost.usd) for row in rows])
@@ -162,7 +162,7 @@ def finish(path: Path) -> int:
     write(path / "sweep.csv", _csv(jobs).rstrip("\n"))
     if rows:
         write(path / "sweep.svg", _svg(rows))
-        print_sweep(rows, documents[0], fronts)
+        print_sweep(rows, runs[0], fronts)
     launchers = sorted({record["launcher"] for record in records.values() if "launcher" in record})
     print(f"{len(rows)} of {len(jobs)} jobs finished ({', '.join(launchers) or 'no launcher'})")
     here = Path.cwd()
@@ -185,16 +185,15 @@ def _records(path: Path, sweep: int) -> dict[int, Document]:
     return found
 
 
-def _row(number: int, name: str, document: Document, spent: Cost) -> Row:
-    interval = document["confidence_interval"]["memory_score"]
+def _row(number: int, name: str, results: ResultsFile, spent: Cost) -> Row:
     told = " " not in name and name.startswith("agent=")
     return Row(
         number,
-        document["label"] if told or not name else name,
-        document["label"],
-        document["overall"],
-        document["memory_score"],
-        interval,
+        results.label if told or not name else name,
+        results.label,
+        results.overall,
+        results.memory_score,
+        results.confidence_interval["memory_score"],
         spent,
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from amemgym_env.evaluation.results_file import ResultsFile
 from experiments.app.pareto import Cost
 from experiments.app.terminal import (
     NO_FLOOR,
@@ -40,7 +41,7 @@ class Row(NamedTuple):
 
 
 def print_sweep(
-    rows: Sequence[Row], first: Mapping[str, Any], fronts: Mapping[str, Sequence[int]]
+    rows: Sequence[Row], first: ResultsFile, fronts: Mapping[str, Sequence[int]]
 ) -> None:
     """Print the closing table, best memory score first, with the floors below it, and the front."""
     console = terminal()
@@ -48,7 +49,7 @@ def print_sweep(
     console.print(_table(title(first), ranked, fronts))
     told = [f"{name.replace('_', ' ')} {number(value)}" for name, value in references(first)]
     console.print(f"{', '.join(told)}.", style="dim")
-    if NO_FLOOR in first["floors"]:
+    if NO_FLOOR in first.floors:
         console.print(NO_FLOOR_NOTE, style="dim")
     best = [row for row in rows if row.number in {*fronts["tokens"], *fronts["usd"]}]
     if len(best) > 1:

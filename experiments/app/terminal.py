@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-Document = Mapping[str, Any]
-"""The contents of a results.json."""
+from amemgym_env.evaluation.results_file import ResultsFile
 
 WIDTH = 80
 
@@ -41,9 +39,9 @@ def terminal(width: int | None = WIDTH) -> Console:
     return Console(width=width, soft_wrap=soft, highlight=False, markup=False, emoji=False)
 
 
-def comparison(documents: Sequence[Document]) -> Table:
+def comparison(runs: Sequence[ResultsFile]) -> Table:
     """Return agents as rows, best memory score first, and the floors of the first below them."""
-    ranked = sorted(documents, key=_rank)
+    ranked = sorted(runs, key=_rank)
     table = Table(
         title=title(ranked[0]),
         title_justify="left",
@@ -54,13 +52,13 @@ def comparison(documents: Sequence[Document]) -> Table:
     table.add_column("agent", no_wrap=True, overflow="ellipsis", ratio=1, min_width=16)
     for name in ("overall", "95 %", "memory", "95 %", "write", "read", "util."):
         table.add_column(name, justify="right", no_wrap=True)
-    for document in ranked:
-        intervals, failures = document["confidence_interval"], rates(document["failures"])
+    for run in ranked:
+        intervals, failures = run.confidence_interval, rates(run.failures)
         table.add_row(
-            _label(document),
-            number(document["overall"]),
+            _label(run),
+            number(run.overall),
             interval(intervals["overall"]),
-            number(document["memory_score"]),
+            number(run.memory_score),
             interval(intervals["memory_score"]),
             *(number(failures[name]) for name in ("write", "read", "utilization")),
         )
@@ -80,65 +78,65 @@ def rates(failures: Mapping[str, float | None]) -> dict[str, float | None]:
     }
 
 
-def references(document: Document) -> list[tuple[str, float | None]]:
+def references(run: ResultsFile) -> list[tuple[str, float | None]]:
     """Return what agents are compared with, by name: upper bound, one period late, the floors."""
-    found = {"upper_bound": document["upper_bound"], **document["floors"]}
+    found = {"upper_bound": run.upper_bound, **run.floors}
     order = [*MEANINGS, *found]
     return sorted(found.items(), key=lambda item: order.index(item[0]))
 
 
-def title(document: Document) -> str:
+def title(run: ResultsFile) -> str:
     """Return what was played, and by which kind of model."""
-    settings = document["settings"]
+    settings = run.settings
     name = PurePath(str(settings.get("scenarios", "given"))).name
-    played = f"{len(document['scenarios'])} scenarios ({name})"
-    if document["simulated"]:
+    played = f"{len(run.scenarios)} scenarios ({name})"
+    if run.simulated:
         profile = settings.get("backend", {}).get("profile", "")
         return f"{played}\nSIMULATED model ({profile}): not a real model's scores"
     return f"{played}\nmodel {settings.get('backend', {}).get('model', 'given')}"
 
 
-def notes(document: Document) -> list[str]:
+def notes(run: ResultsFile) -> list[str]:
     """Return what a reader must know beside the scores, one line each."""
-    lines = without_score(document)
-    if document["causes"]:
-        lines.append("wrong without a choice" + _by_cause(document["causes"]))
-    if document["upper_bound"] is None:
-        asked = document["settings"].get("upper_bound", False)
+    lines = without_score(run)
+    if run.causes:
+        lines.append("wrong without a choice" + _by_cause(run.causes))
+    if run.upper_bound is None:
+        asked = run.settings.get("upper_bound", False)
         why = "no scored cell has an upper bound" if asked else "no upper bound was asked"
         lines.append(f"{why}, so there is no memory score")
-    elif document["without_memory_score"]:
-        lines.append(f"{document['without_memory_score']} user-periods have no memory score")
-    unattributed = document["failures"]["unattributed"]
+    elif run.without_memory_score:
+        lines.append(f"{run.without_memory_score} user-periods have no memory score")
+    unattributed = run.failures["unattributed"]
     if unattributed:
         lines.append(f"failures that no probe attributes: {number(unattributed)}")
-    share = document.get("retrieved_share")
-    if share is not None and share >= 0.9 and _chooses(document):
+    share = run.retrieved_share
+    if share is not None and share >= 0.9 and _chooses(run):
         lines.append(f"{share:.0%} of the memory is retrieved: top_k leaves next to nothing out")
-    recall = document.get("index_recall")
+    recall = run.index_recall
     if recall is not None:
         lines.append(f"the approximate index found {recall:.1%} of the nearest entries")
-    if document["unreadable_calls"]:
-        lines.append("unreadable replies" + _by_cause(document["unreadable_calls"]))
-    lines += [f"scenario {name!r}: {error}" for name, error in document["errors"].items()][:5]
-    if document["stopped"]:
-        lines.append(f"stopped: {document['stopped']}")
+    if run.unreadable_calls:
+        lines.append("unreadable replies" + _by_cause(run.unreadable_calls))
+    lines += [f"scenario {name!r}: {error}" for name, error in run.errors.items()][:5]
+    if run.stopped:
+        lines.append(f"stopped: {run.stopped}")
     return lines
 
 
-def without_score(document: Document) -> list[str]:
+def without_score(run: ResultsFile) -> list[str]:
     """Return what could not be asked, and why: a line for cells, calls and follow-ups each."""
     lines = []
-    if document["unscored"]:
-        text = f"{document['unscored']} cells unscored (not counted as wrong)"
-        lines.append(text + _by_cause(document.get("unscored_causes")))
-    if document.get("failed_calls"):
-        text = f"{document['failed_calls']} calls failed for good"
-        text += _by_cause(document.get("failed_call_causes"))
+    if run.unscored:
+        text = f"{run.unscored} cells unscored (not counted as wrong)"
+        lines.append(text + _by_cause(run.unscored_causes))
+    if run.failed_calls:
+        text = f"{run.failed_calls} calls failed for good"
+        text += _by_cause(run.failed_call_causes)
         lines.append(f"{text}; the same command asks them again")
-    if document.get("follow_up_failures"):
+    if run.follow_up_failures:
         lines.append(
-            f"{document['follow_up_failures']} follow-ups of the user model failed; the script's "
+            f"{run.follow_up_failures} follow-ups of the user model failed; the script's "
             "words took their place for good"
         )
     return lines
@@ -148,20 +146,20 @@ def _by_cause(counts: Mapping[str, int] | None) -> str:
     return ": " + ", ".join(f"{n} {name}" for name, n in counts.items()) if counts else ""
 
 
-def _chooses(document: Document) -> bool:
+def _chooses(run: ResultsFile) -> bool:
     """Whether the agent means to see a part of its memory, not all of it."""
-    return bool(document["settings"].get("agent", {}).get("top_k", -1) > 0)
+    return bool(run.settings.get("agent", {}).get("top_k", -1) > 0)
 
 
-def print_comparison(documents: Sequence[Document], console: Console | None = None) -> None:
+def print_comparison(runs: Sequence[ResultsFile], console: Console | None = None) -> None:
     """Print the table and what must be known beside it."""
     console = console or terminal()
-    console.print(comparison(documents))
-    if NO_FLOOR in documents[0]["floors"]:
+    console.print(comparison(runs))
+    if NO_FLOOR in runs[0].floors:
         console.print(NO_FLOOR_NOTE, style="dim")
-    for document in documents:
-        for line in notes(document):
-            prefix = f"{_label(document)}: " if len(documents) > 1 else ""
+    for run in runs:
+        for line in notes(run):
+            prefix = f"{_label(run)}: " if len(runs) > 1 else ""
             console.print(f"{prefix}{line}", style="yellow", markup=False)
 
 
@@ -178,13 +176,13 @@ def interval(pair: Sequence[float | None]) -> str:
     return "-" if None in pair else "-".join(number(bound, 2) for bound in pair)
 
 
-def _label(document: Document) -> str:
-    return f"{document['label']}{' (external)' if document['memory'] == 'external' else ''}"
+def _label(run: ResultsFile) -> str:
+    return f"{run.label}{' (external)' if run.memory == 'external' else ''}"
 
 
-def _rank(document: Document) -> tuple[float, float, str]:
-    memory, overall = document["memory_score"], document["overall"]
-    return (-(memory if memory is not None else -9), -(overall or 0.0), document["label"])
+def _rank(run: ResultsFile) -> tuple[float, float, str]:
+    memory, overall = run.memory_score, run.overall
+    return (-(memory if memory is not None else -9), -(overall or 0.0), run.label)
 
 
 def signed(value: float) -> str:

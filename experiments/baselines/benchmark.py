@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,6 @@ from amemgym_env.envs.memory.settings import GeneratedScenarios
 from amemgym_env.envs.memory.vector_base import BatchSnapshot, NumberVectorEnv
 from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
 from amemgym_env.errors import ConfigError
-from amemgym_env.evaluation.metrics import bootstrap
 from amemgym_env.generation.sets import recipe
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.policies.checkpoint import Policy
@@ -38,24 +37,6 @@ KINDS: dict[Which, type[NumberVectorEnv]] = {
     "memory": AMemGymMemoryVectorEnv,
     "slots": AMemGymSlotsVectorEnv,
 }
-
-
-class Interval(NamedTuple):
-    """A mean over scenarios with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """Return mean and interval with three digits."""
-        return f"{self.mean:.3f} [{self.low:.3f}, {self.high:.3f}]"
-
-
-def interval(scores: Scores) -> Interval:
-    """Return the mean of one score (or difference) a scenario, with its interval."""
-    low, high = bootstrap(lambda rows: float(scores[rows].mean()), len(scores))
-    return Interval(float(scores.mean()), low, high)
 
 
 class Bench:

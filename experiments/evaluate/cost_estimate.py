@@ -68,11 +68,11 @@ def estimate(
             for role, real in backends(script).items()
         }
 
-    document = evaluate(make_agent, scenarios, game=game, backends=counted).to_json()
+    results = evaluate(make_agent, scenarios, game=game, backends=counted).file()
     first = _names(backends, scenarios, game)
     return [
-        Estimate(role, first.get(role, first["assistant"]), Usage(**usage))
-        for role, usage in document["usage"].items()
+        Estimate(role, first.get(role, first["assistant"]), usage)
+        for role, usage in results.usage.items()
     ]
 
 

@@ -13,9 +13,11 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.run import Game, Interrupted, evaluate, script_of
 from amemgym_env.evaluation.traces import fingerprint, traces
 from amemgym_env.generation.sets import scenarios as named_scenarios
@@ -41,13 +43,21 @@ from experiments.evaluate.period_barrier import PeriodGate
 from experiments.evaluate.repeats import lines, repeated
 from experiments.evaluate.settings import EvaluateSettings
 
+
+class EvaluatedRun(NamedTuple):
+    """A run with its folder."""
+
+    results: ResultsFile
+    folder: Path
+
+
 Watch = Callable[[Mapping[str, Script]], PeriodGate]
 """Makes a gate for the scenarios of a run from their scripts."""
 
 
 def run(
     settings: EvaluateSettings, *, quiet: bool = False, watch: Watch | None = None
-) -> dict[str, Any]:
+) -> EvaluatedRun:
     """Play what settings describe, write the run's folder, and return its results.
 
     A run that its folder holds to the end is read, not played again. `quiet`: no progress bar.
@@ -72,14 +82,15 @@ def run(
     versions = {"amemgym_env": VERSION, "prompts": prompts.versions()}
     known = folder.finished(versions) if settings.resume else None
     if known is not None:
-        return {**known, "folder": str(folder.path)}
+        return EvaluatedRun(known, folder.path)
     if settings.repeats > 1:
-        return repeated(settings, folder, lambda one: run(one, quiet=quiet))
+        results = repeated(settings, folder, lambda one: run(one, quiet=quiet).results)
+        return EvaluatedRun(results, folder.path)
     scripts = {item.id: script_of(item, game, chosen) for item in chosen} if watch else {}
     gate = watch(scripts) if watch else None
     bar = Progress(len(chosen), shown=not quiet)
     with sole_writer(folder.path / "run", folder.path), kept(folder), bar as progress:
-        results = evaluate(
+        found = evaluate(
             make_agent,
             chosen,
             game=game,
@@ -94,10 +105,9 @@ def run(
             embedder=memory_search.embedder(settings.embedding, folder.path),
             store=memory_search.store(settings.store, folder.path),
         )
-        document = results.to_json()
-        folder.save_results(document)
-    document["folder"] = str(folder.path)
-    return document
+        results = found.file()
+        folder.save_results(results)
+    return EvaluatedRun(results, folder.path)
 
 
 @contextmanager
@@ -106,7 +116,7 @@ def kept(folder: RunFolder) -> Iterator[None]:
     try:
         yield
     except Interrupted as stopped:
-        folder.save_results(stopped.results.to_json())
+        folder.save_results(stopped.results.file())
         print(f"stopped by Ctrl-C; the same command continues {folder.path}", file=sys.stderr)
         stopped.told = True
         raise
@@ -163,12 +173,12 @@ def main(composed: dict[str, Any]) -> float:
     if settings.dry_run:
         terminal().print(estimate.table(estimated(settings)))
         return sweep.objective(None)
-    document = run(settings)
-    print_comparison([document])
-    for line in lines(document["repeats"]) if "repeats" in document else []:
+    results, folder = run(settings)
+    print_comparison([results])
+    for line in [] if results.repeats is None else lines(results.repeats):
         print(line)
-    terminal(None).print(f"written to {document['folder']}")
-    return sweep.objective(document["memory_score"])
+    terminal(None).print(f"written to {folder}")
+    return sweep.objective(results.memory_score)
 
 
 def swept(composed: dict[str, Any], place: sweep.Place) -> float:
@@ -178,7 +188,7 @@ def swept(composed: dict[str, Any], place: sweep.Place) -> float:
     at = settings.model_copy(update={"out": str(folder)})
     # The bars of several jobs at once would overwrite each other.
     alone = place.launcher == "BasicLauncher"
-    return sweep.play(place, folder, lambda: run(at, quiet=not alone))
+    return sweep.play(place, folder, lambda: run(at, quiet=not alone).results)
 
 
 def command() -> None:

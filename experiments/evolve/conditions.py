@@ -230,7 +230,7 @@ def guard(stage: Stage, scenarios: Sequence[Scenario]) -> Callable[[WritingPolic
             results = evaluate(
                 make, scenarios, game=game, backends=stage.backends, workers=stage.workers
             )
-            known[policy] = float(results.to_json()["overall"] or 0.0)
+            known[policy] = results.file().overall or 0.0
         return known[policy]
 
     return score

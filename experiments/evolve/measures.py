@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from amemgym_env.evaluation.metrics import memory_score, uniform_guess
-from amemgym_env.evaluation.statistics import bca_interval
+from amemgym_env.evaluation.statistics import mean_interval
 from experiments.app.terminal import WIDTH, number, signed, terminal
 from experiments.evolve.conditions import Played
 
@@ -82,9 +82,7 @@ def summary(users: Users, plain: Users) -> dict[str, Any]:
     ]
     gains = np.array(pairs)
     document["gain"] = float(gains.mean()) if gains.size else None
-    document["interval"] = [
-        None if np.isnan(bound) else float(bound) for bound in bca_interval(gains)
-    ]
+    document["interval"] = mean_interval(gains).to_json()
     document["users"] = len(users)
     return document
 

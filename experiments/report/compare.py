@@ -1,4 +1,4 @@
-"""Is one run better than another? Paired by scenario, with intervals, p-values and an exit status.
+"""Comparison of runs, paired by scenario: intervals, p-values and an exit status.
 
     python -m experiments.report compare BASELINE RUN ... --fail-if-worse
 
@@ -11,23 +11,22 @@ the scenarios' differences, and are Holm-corrected over the comparisons asked fo
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from amemgym_env.envs.rewards import Floats
 from amemgym_env.errors import AMemGymError, RunError
-from amemgym_env.evaluation.metrics import memory_score, uniform_guess
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.statistics import (
     Interval,
-    bca_interval,
     detectable_difference,
     holm,
+    mean_interval,
     paired_differences,
     sign_flip_p,
     two_way_interval,
@@ -40,21 +39,16 @@ Metric = Literal["overall", "memory_score"]
 ALPHA = 0.05
 
 
-@dataclass(frozen=True)
-class Run:
-    """What a comparison needs of a run."""
+class Run(NamedTuple):
+    """A run to compare: where it lies, and its results."""
 
     path: str
-    document: dict[str, Any]
+    results: ResultsFile
 
-    @property
-    def label(self) -> str:
-        """The agent's label."""
-        return str(self.document["label"])
-
-    def cells(self, scenario: str, name: str = "accuracy") -> Floats:
-        """Return a scenario's scores, shape (periods, questions), NaN unscored."""
-        return np.array(self.document[name][scenario], np.float64)
+    @classmethod
+    def read(cls, path: str) -> Run:
+        """Return the run in a folder; RunError if there is none."""
+        return cls(path, ResultsFile.read(Path(path)))
 
 
 @dataclass(frozen=True)
@@ -83,30 +77,13 @@ class Comparison:
         return self.mean < 0 and adjusted_p < ALPHA
 
 
-def load(path: str) -> Run:
-    """Return a run's results.
-
-    Raises:
-        RunError: there are none.
-    """
-    file = Path(path) / "results.json" if Path(path).is_dir() else Path(path)
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        document["accuracy"], document["label"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(
-            f"{path}: expected a finished run's folder, found no results ({error})"
-        ) from error
-    return Run(path, document)
-
-
 def compare(baseline: Run, run: Run, metric: Metric = "overall") -> Comparison:
     """Return what sets a run apart from the baseline, over their common scenarios.
 
     Raises:
         RunError: they have no scenario in common, or one of other shape.
     """
-    common = [name for name in baseline.document["accuracy"] if name in run.document["accuracy"]]
+    common = [name for name in baseline.results.scenarios if name in run.results.accuracy]
     if not common:
         raise RunError(
             f"{run.path}: expected scenarios of {baseline.path}, found none in common; "
@@ -116,10 +93,11 @@ def compare(baseline: Run, run: Run, metric: Metric = "overall") -> Comparison:
     try:
         if metric == "overall":
             differences = paired_differences(
-                [baseline.cells(name) for name in common], [run.cells(name) for name in common]
+                [baseline.results.cells(name) for name in common],
+                [run.results.cells(name) for name in common],
             )
         else:
-            differences = np.array([_memory(baseline, run, known, name) for name in common])
+            differences = _memory(run, known, common) - _memory(baseline, known, common)
     except ValueError as error:
         raise RunError(f"{run.path}: {error}") from error
     scored = differences[~np.isnan(differences)]
@@ -127,31 +105,26 @@ def compare(baseline: Run, run: Run, metric: Metric = "overall") -> Comparison:
     if metric == "overall" and known and all(item.library for item in known.values()):
         two_way = _two_way(baseline, run, known)
     return Comparison(
-        baseline, run, differences, bca_interval(scored), two_way, sign_flip_p(differences)
+        baseline, run, differences, mean_interval(scored), two_way, sign_flip_p(differences)
     )
 
 
-def _memory(baseline: Run, run: Run, known: dict[str, Scenario], name: str) -> float:
-    if name not in known:
+def _memory(run: Run, known: dict[str, Scenario], names: Sequence[str]) -> Floats:
+    """Return the memory score of each scenario, NaN without one."""
+    missing = [name for name in names if name not in known]
+    if missing:
         raise RunError(
-            f"{baseline.path}: expected its scenarios at {baseline.document['settings']}, found "
-            f"none of {name!r}; the memory score needs their questions"
+            f"{run.path}: expected its scenarios at {run.results.settings}, found none of "
+            f"{missing[0]!r}; the memory score needs their questions"
         )
-    scores = [
-        memory_score(
-            [one.cells(name)],
-            [uniform_guess(known[name])],
-            [one.cells(name, "upper_bound_accuracy")],
-        ).mean_of_ratios()
-        for one in (baseline, run)
-    ]
-    return scores[1] - scores[0]
+    scores = run.results.memory_scores(known).by_user
+    return scores[[run.results.scenarios.index(name) for name in names]]
 
 
 def _two_way(baseline: Run, run: Run, known: dict[str, Scenario]) -> Interval:
     values, personas, topics = [], [], []
     for name, scenario in known.items():
-        cells = run.cells(name) - baseline.cells(name)
+        cells = run.results.cells(name) - baseline.results.cells(name)
         for column, question in zip(cells.T, scenario.qas, strict=True):
             scored = column[~np.isnan(column)]
             values.append(float(scored.mean()) if scored.size else float("nan"))
@@ -162,7 +135,7 @@ def _two_way(baseline: Run, run: Run, known: dict[str, Scenario]) -> Interval:
 
 def _scenarios(run: Run, names: Sequence[str]) -> dict[str, Scenario]:
     """Return the run's scenarios by id; none where their set is not there any more."""
-    source = run.document["settings"].get("scenarios")
+    source = run.results.settings.get("scenarios")
     if not isinstance(source, str):
         return {}
     try:
@@ -174,18 +147,18 @@ def _scenarios(run: Run, names: Sequence[str]) -> dict[str, Scenario]:
 
 def notes(comparison: Comparison) -> list[str]:
     """Return what makes two runs less than comparable, one line each."""
-    ours, theirs = comparison.baseline.document, comparison.run.document
+    ours, theirs = comparison.baseline.results, comparison.run.results
     lines = [
-        f"{key} differs: {ours['settings'].get(key)!r} and {theirs['settings'].get(key)!r}"
+        f"{key} differs: {ours.settings.get(key)!r} and {theirs.settings.get(key)!r}"
         for key in ("seed", "difficulty", "rounds_initial", "rounds_update", "scenarios_hash")
-        if ours["settings"].get(key) != theirs["settings"].get(key)
+        if ours.settings.get(key) != theirs.settings.get(key)
     ]
-    if ours["mode"] != theirs["mode"]:
-        lines.append(f"mode differs: {ours['mode']} and {theirs['mode']}")
-    left = len(ours["accuracy"]) + len(theirs["accuracy"]) - 2 * len(comparison.differences)
+    if ours.mode != theirs.mode:
+        lines.append(f"mode differs: {ours.mode} and {theirs.mode}")
+    left = len(ours.accuracy) + len(theirs.accuracy) - 2 * len(comparison.differences)
     if left:
         lines.append(f"{left} scenarios stand in one of the runs alone and are left out")
-    if ours["simulated"] or theirs["simulated"]:
+    if ours.simulated or theirs.simulated:
         lines.append("simulated model: not a real model's scores")
     return lines
 
@@ -206,8 +179,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if given.margin is not None and given.margin < 0:
             raise RunError(f"--margin: expected 0 or more, found {given.margin}")
-        baseline = load(given.baseline)
-        found = [compare(baseline, load(path), given.metric) for path in given.runs]
+        baseline = Run.read(given.baseline)
+        found = [compare(baseline, Run.read(path), given.metric) for path in given.runs]
     except AMemGymError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -223,9 +196,9 @@ def _print(found: Sequence[Comparison], metric: Metric, margin: float | None) ->
         worse = comparison.worse(p, margin)
         any_worse |= worse
         low, high = comparison.interval
+        one, other = comparison.run, comparison.baseline
         console.print(
-            f"{comparison.run.label} ({comparison.run.path}) minus {comparison.baseline.label} "
-            f"({comparison.baseline.path})"
+            f"{one.results.label} ({one.path}) minus {other.results.label} ({other.path})"
         )
         console.print(
             f"  {metric} {comparison.mean:+.4f}, 95 % {low:+.4f} to {high:+.4f} (BCa over "

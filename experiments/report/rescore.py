@@ -12,9 +12,9 @@ import argparse
 import json
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 from amemgym_env.errors import AMemGymError, InputError, RunError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.run import evaluate
 from experiments.app import hydra_app as job
 from experiments.app.composition import compose
@@ -27,7 +27,7 @@ from experiments.evaluate.run import game_of, roles
 from experiments.evaluate.settings import EvaluateSettings
 
 
-def rescore(run: str | Path) -> dict[str, Any]:
+def rescore(run: str | Path) -> ResultsFile:
     """Return a run's results from its journals, and write them.
 
     Raises:
@@ -42,7 +42,7 @@ def rescore(run: str | Path) -> dict[str, Any]:
     given = {name: value for name, value in identity.items() if name in known}
     settings = checked(EvaluateSettings, {**compose("evaluate"), **given, "out": str(run)})
     folder = RunFolder(Path(run))
-    results = evaluate(
+    found = evaluate(
         agent_maker(settings.agent),
         settings.scenarios,
         game=game_of(settings),
@@ -53,9 +53,9 @@ def rescore(run: str | Path) -> dict[str, Any]:
         recorded=settings.traces,
         score_only=True,
     )
-    document = results.to_json()
-    folder.save_results(document)
-    return document
+    results = found.file()
+    folder.save_results(results)
+    return results
 
 
 def main() -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from amemgym_env.evaluation.statistics import mean_estimate
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
-from experiments.baselines.benchmark import Bench, interval
+from experiments.baselines.benchmark import Bench
 from experiments.search.settings import SearchSettings
 
 ROWS = 128
@@ -45,7 +46,7 @@ def search_rules(settings: SearchSettings) -> dict[str, Any]:
     if settings.test is not None:
         test = Bench(settings.test, difficulty=settings.difficulty)
         chosen, untuned = test.score(rules[best]), test.score(tuning.untuned())
-        gain = interval(chosen - untuned)
+        gain = mean_estimate(chosen - untuned)
         document["test"] = {
             "chosen": float(chosen.mean()),
             "default": float(untuned.mean()),

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from amemgym_env.errors import ConfigError
-from amemgym_env.evaluation.statistics import bca_interval
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.generation.sets import is_test
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from experiments.app import hydra_app as job
@@ -85,14 +85,10 @@ def _objective(
     settings: SearchSettings, folder: Path
 ) -> Callable[[Sequence[str], Report], list[float]]:
     def objective(words: Sequence[str], report: Report) -> list[float]:
-        document = _play(settings, words, settings.train, folder, report)
-        values = {
-            "memory": document["memory_score"],
-            "tokens": cost(document).tokens,
-        }
-        return [
-            float("nan") if values[name] is None else values[name] for name in settings.objectives
-        ]
+        results = _play(settings, words, settings.train, folder, report)
+        values = {"memory": results.memory_score, "tokens": cost(results).tokens}
+        found = [values[name] for name in settings.objectives]
+        return [float("nan") if value is None else value for value in found]
 
     return objective
 
@@ -103,16 +99,17 @@ def _play(
     scenarios: str,
     folder: Path,
     report: Report | None = None,
-) -> Document:
+) -> ResultsFile:
     """Play a setting on a set, or read what was played of it."""
     name = hashlib.sha256(json.dumps([scenarios, *sorted(words)]).encode()).hexdigest()[:12]
     chosen = _evaluated(settings, words)
     changes: Document = {"scenarios": scenarios, "out": str(folder / name)}
     if report is None:
-        return evaluate.run(chosen.model_copy(update=changes), quiet=True)
+        return evaluate.run(chosen.model_copy(update=changes), quiet=True).results
     number = len(list(named_scenarios(scenarios, chosen.limit)))
     at = chosen.model_copy(update={**changes, "workers": number})
-    return evaluate.run(at, quiet=True, watch=lambda scripts: PeriodGate(scripts, report))
+    watch: evaluate.Watch = lambda scripts: PeriodGate(scripts, report)  # noqa: E731
+    return evaluate.run(at, quiet=True, watch=watch).results
 
 
 def _selected(settings: SearchSettings, folder: Path, finalists: Sequence[Tried]) -> Document:
@@ -121,14 +118,14 @@ def _selected(settings: SearchSettings, folder: Path, finalists: Sequence[Tried]
         (tried, _play(settings, tried.words, settings.validation, folder / "validation"))
         for tried in finalists
     ]
-    ranked = sorted(judged, key=lambda pair: -(pair[1]["memory_score"] or -9.0))
+    ranked = sorted(judged, key=lambda pair: -(pair[1].memory_score or -9.0))
     chosen = ranked[0][0]
     document: Document = {
         "finalists": [
             {
                 "words": list(tried.words),
                 "train": list(tried.values),
-                "validation": found["memory_score"],
+                "validation": found.memory_score,
                 "tokens": cost(found).tokens,
             }
             for tried, found in judged
@@ -143,32 +140,20 @@ def _selected(settings: SearchSettings, folder: Path, finalists: Sequence[Tried]
         write(looks, json.dumps([*seen, list(chosen.words)], indent=1))
     best = _play(settings, chosen.words, settings.test, folder / "test")
     default = _play(settings, (), settings.test, folder / "test")
-    gains = _by_user(best) - _by_user(default)
-    gains = gains[~np.isnan(gains)]
+    known = {item.id: item for item in named_scenarios(settings.test)}
+    scores, baseline = best.memory_scores(known), default.memory_scores(known)
+    difference = scores.mean_of_ratios() - baseline.mean_of_ratios()
     document["test"] = {
-        "chosen": best["memory_score"],
-        "default": default["memory_score"],
+        "chosen": best.memory_score,
+        "default": default.memory_score,
         "chosen_tokens": cost(best).tokens,
         "default_tokens": cost(default).tokens,
-        "difference": float(gains.mean()) if gains.size else None,
-        "interval": [None if np.isnan(bound) else bound for bound in bca_interval(gains)],
-        "scenarios": len(gains),
+        "difference": None if np.isnan(difference) else difference,
+        "interval": scores.difference_interval(baseline).to_json(),
+        "scenarios": int((~np.isnan(scores.by_user - baseline.by_user)).sum()),
         "looks": len(json.loads(looks.read_text(encoding="utf-8"))),
     }
     return document
-
-
-def _by_user(document: Document) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return each user's memory score as a ratio of means over periods; NaN without one."""
-    found = []
-    for name in document["scenarios"]:
-        accuracy = np.array(document["accuracy"][name], dtype=np.float64)
-        best = np.array(document["upper_bound_accuracy"][name], dtype=np.float64)
-        guess = document["random"]
-        scored = ~np.isnan(accuracy) & ~np.isnan(best)
-        above = float(best[scored].mean()) - guess if scored.any() else 0.0
-        found.append((accuracy[scored].mean() - guess) / above if above > 0 else np.nan)
-    return np.array(found)
 
 
 def main(composed: Document) -> float | None:

@@ -26,8 +26,9 @@ from pydantic import Field
 
 from amemgym_env.envs.rewards import Floats
 from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.run import evaluate as play
-from amemgym_env.evaluation.statistics import bca_interval
+from amemgym_env.evaluation.statistics import mean_interval
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.prompts import assistant as prompts
 from amemgym_env.prompts.assistant import KINDS
@@ -116,10 +117,10 @@ def _folder(wording: str) -> str:
     return str(folder)
 
 
-def played(settings: EvaluateSettings, variant: Variant) -> Document:
+def played(settings: EvaluateSettings, variant: Variant) -> ResultsFile:
     """Return the results of one variant under one seed, from its folder where it was played."""
     if variant.draw is None:
-        return evaluate.run(settings, quiet=True)
+        return evaluate.run(settings, quiet=True).results
     draw = variant.draw
     identity = {**settings.identity(), "user": variant.user}
     folder = RunFolder.open(settings.out, "sensitivity", identity, True)
@@ -140,16 +141,16 @@ def played(settings: EvaluateSettings, variant: Variant) -> Document:
         embedder=memory_search.embedder(settings.embedding, folder.path),
         store=memory_search.store(settings.store, folder.path),
     )
-    folder.save_results(results.to_json())
-    return results.to_json()
+    folder.save_results(results.file())
+    return results.file()
 
 
 def row(
-    axis: str, variant: Variant, documents: Sequence[Document], first: Sequence[Document],
+    axis: str, variant: Variant, documents: Sequence[ResultsFile], first: Sequence[ResultsFile],
     metric: Metric, modelled: bool,
 ) -> Document:  # fmt: skip
     """Return what one variant scores under each seed, and how it differs from the first one."""
-    scores = np.array([document[metric] for document in documents], np.float64)
+    scores = np.array([getattr(document, metric) for document in documents], np.float64)
     pairs = list(zip(first, documents, strict=True))
     by_seed = np.array(
         [compare(Run("first", one), Run("other", two), metric).differences for one, two in pairs]
@@ -165,8 +166,8 @@ def row(
         "score": _number(float(np.mean(scores))),
         "sd_of_seeds": _number(float(np.std(scores, ddof=1))) if len(scores) > 1 else None,
         "difference": _number(float(differences.mean())) if differences.size else None,
-        "interval": [_number(bound) for bound in bca_interval(differences)],
-        "scenarios": len(documents[0]["scenarios"]),
+        "interval": [_number(bound) for bound in mean_interval(differences)],
+        "scenarios": len(documents[0].scenarios),
         "scored": len(differences),
         "cells": int(sum(part.size for part in cells)),
         "cells_that_differ": int(sum(part.sum() for part in cells)),
@@ -174,9 +175,9 @@ def row(
     }
 
 
-def _cells(document: Document) -> Floats:
+def _cells(document: ResultsFile) -> Floats:
     """Return all exam cells in one row; an unscored one is a value of its own."""
-    rows = [np.array(document["accuracy"][name], np.float64) for name in document["scenarios"]]
+    rows = [document.cells(name) for name in document.scenarios]
     cells: Floats = np.concatenate([part.ravel() for part in rows])
     return np.where(np.isnan(cells), -1.0, cells)
 
@@ -202,7 +203,7 @@ def run(settings: SensitivitySettings) -> Document:
     variants = list(dict.fromkeys([*axes["wording"], *axes["user"]]))
     planned = {one: [composed(settings, one, seed) for seed in seeds] for one in variants}
     out = Path(settings.out) if settings.out is not None else numbered("sensitivity")
-    documents: dict[Variant, list[Document]] = {}
+    documents: dict[Variant, list[ResultsFile]] = {}
     for number, (variant, runs) in enumerate(planned.items()):
         name = f"{number}-{re.sub(r'[^A-Za-z0-9]+', '-', '-'.join(map(str, variant)))[:60]}"
         documents[variant] = [
@@ -216,7 +217,7 @@ def run(settings: SensitivitySettings) -> Document:
         for variant in listed
     ]  # fmt: skip
     result = {
-        "label": documents[base][0]["label"],
+        "label": documents[base][0].label,
         "simulated": planned[base][0].backend.name == "simulated",
         "settings": settings.model_dump(mode="json", exclude={"out"}),
         "rows": rows,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.baselines.benchmark import Interval
+from amemgym_env.evaluation.statistics import MeanEstimate
 
 
 @dataclass
@@ -14,7 +14,7 @@ class Curve:
     """What a training has come to: points of validation, and the best of them."""
 
     steps: list[int] = field(default_factory=list)
-    scores: list[Interval] = field(default_factory=list)
+    scores: list[MeanEstimate] = field(default_factory=list)
     before: int = 0
     """Rounds played for the warm start; they count in `steps`."""
     seconds: float = 0.0
@@ -38,6 +38,6 @@ class Curve:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Curve:
         """Read a curve."""
-        scores = [Interval(*score) for score in document["scores"]]
+        scores = [MeanEstimate(*score) for score in document["scores"]]
         before, seconds = int(document["before"]), float(document["seconds"])
         return cls(list(document["steps"]), scores, before, seconds)

@@ -13,8 +13,9 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from amemgym_env.evaluation.statistics import mean_estimate
 from experiments.app.terminal import WIDTH, terminal
-from experiments.baselines.benchmark import Scores, interval
+from experiments.baselines.benchmark import Scores
 from experiments.train.baseline_scores import HAND, PLANNING
 from experiments.train.learning_curve import Curve
 
@@ -72,7 +73,7 @@ def _set(seeds: Sequence[Scores], baselines: Mapping[str, Scores]) -> dict[str, 
 
 
 def _json(scores: Scores) -> list[float | None]:
-    return [None if np.isnan(value) else round(float(value), 5) for value in interval(scores)]
+    return [None if np.isnan(value) else round(float(value), 5) for value in mean_estimate(scores)]
 
 
 def table(document: Mapping[str, Any], name: str, label: str) -> Table:

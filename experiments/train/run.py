@@ -88,7 +88,7 @@ def run(settings: TrainSettings) -> dict[str, Any]:
         **_final(settings, folder.path, curves, rules, shared, say),
         "picture": str(picture),
     }
-    folder.save_results(results)
+    write(folder.path / "results.json", json.dumps(results, indent=1, allow_nan=False))
     return {**results, "folder": str(folder.path)}
 
 

@@ -16,10 +16,11 @@ from typing import Any
 from gymnasium.vector import AutoresetMode
 
 from amemgym_env.errors import ConfigError, RunError
+from amemgym_env.evaluation.statistics import mean_estimate
 from amemgym_env.policies import checkpoint as policies
 from amemgym_env.policies.checkpoint import Policy
 from experiments.app.run_folder import write
-from experiments.baselines.benchmark import KINDS, Bench, Chooser, chooser, interval
+from experiments.baselines.benchmark import KINDS, Bench, Chooser, chooser
 from experiments.train import value_pretraining as foresight
 from experiments.train.action_bias import calibrated
 from experiments.train.algorithms import class_of
@@ -173,7 +174,7 @@ class Learner:
         """
         began = time.process_time()
         policy = self.policy()
-        score = interval(self.validation.score(chooser(policy), self.settings.env))
+        score = mean_estimate(self.validation.score(chooser(policy), self.settings.env))
         better = score.mean > self.curve.best
         self.curve.steps.append(self.curve.before + int(self.model.num_timesteps))
         self.curve.scores.append(score)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.models.journal import FileJournal
 from experiments.app.composition import compose
 from experiments.app.settings import checked
@@ -127,7 +128,7 @@ def test_follow_ups_that_failed_are_told(tmp_path: Path) -> None:
     found = results(tmp_path / "run")
     assert found["follow_up_failures"] > 0
     told = f"{found['follow_up_failures']} follow-ups of the user model failed"
-    assert any(told in line for line in notes(found))
+    assert any(told in line for line in notes(ResultsFile.of(found)))
 
 
 @pytest.mark.parametrize("line", ["[1, 2]", '{"time": 1}', "3"])

@@ -6,7 +6,7 @@ import pytest
 from amemgym_env.agent import NO_ANSWER, UNSCORED
 from amemgym_env.envs.rewards import exam_scores, mean
 from amemgym_env.evaluation.diagnosis import diagnose, write_positions
-from amemgym_env.evaluation.metrics import bootstrap, memory_score, uniform_guess
+from amemgym_env.evaluation.metrics import memory_score, uniform_guess
 from amemgym_env.scenarios.model import Scenario
 
 NAN = float("nan")
@@ -100,9 +100,24 @@ def test_a_right_answer_with_a_variable_unknown_is_luck(tiny: list[Scenario]) ->
     assert found.lucky == ((True,), (None,), (None,))
 
 
-def test_an_interval_resamples_scenarios_and_is_the_same_each_time() -> None:
-    values = np.array([0.0, 1.0, 1.0, 1.0])
-    first = bootstrap(lambda rows: float(values[rows].mean()), 4)
-    assert first == bootstrap(lambda rows: float(values[rows].mean()), 4)
-    assert first[0] < 0.75 < first[1] <= 1.0
-    assert all(np.isnan(bootstrap(lambda rows: 1.0, 1)))
+def test_intervals_resample_users_and_agree_with_the_score() -> None:
+    half = np.full((1, 2), 0.5)
+    answers = [np.array([[1.0, right]]) for right in (0.0, 1.0, 1.0, 1.0)]
+    score = memory_score(answers, [half] * 4, [np.ones((1, 2))] * 4)
+    assert score.by_user.tolist() == [0.0, 1.0, 1.0, 1.0]
+    everyone = np.arange(4)[None]
+    assert score.resampled(everyone) == [score.mean_of_ratios()] == [0.75]
+    assert score.resampled_ratio_of_means(everyone) == [score.ratio_of_means()]
+    assert score.resampled(np.array([[0, 0], [1, 2]])).tolist() == [0.0, 1.0]
+    assert score.interval == score.interval
+    assert score.interval.low < 0.75 < score.interval.high <= 1.0
+    assert score.difference_interval(score) == (0.0, 0.0)
+
+
+def test_a_user_without_a_score_is_left_out_of_resamples() -> None:
+    half, nan = np.full((1, 1), 0.5), np.full((1, 1), np.nan)
+    score = memory_score([np.ones((1, 1)), nan], [half, half], [np.ones((1, 1))] * 2)
+    assert np.isnan(score.by_user[1])
+    assert score.resampled(np.array([[0, 1], [1, 1]]))[0] == 1.0
+    assert np.isnan(score.resampled(np.array([[1, 1]]))[0])
+    assert np.isnan(score.resampled_ratio_of_means(np.array([[1, 1]]))[0])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from amemgym_env.evaluation.statistics import (
-    bca_interval,
     detectable_difference,
     holm,
     kendall_tau,
+    mean_interval,
     paired_differences,
     sign_flip_p,
     two_way_interval,
@@ -70,30 +70,30 @@ def test_detectable_difference_by_hand() -> None:
 
 
 def test_bca_of_a_constant_is_the_constant() -> None:
-    assert bca_interval(np.full(5, 0.25)) == (0.25, 0.25)
-    assert all(math.isnan(bound) for bound in bca_interval(np.array([0.25])))
+    assert mean_interval(np.full(5, 0.25)) == (0.25, 0.25)
+    assert all(math.isnan(bound) for bound in mean_interval(np.array([0.25])))
 
 
 def test_bca_of_symmetric_values_is_near_the_normal_interval() -> None:
     values = np.linspace(-1, 1, 41)
     half = 1.96 * values.std() / math.sqrt(41)
-    low, high = bca_interval(values)
+    low, high = mean_interval(values)
     assert low == pytest.approx(-half, abs=0.02)
     assert high == pytest.approx(half, abs=0.02)
 
 
 def test_bca_leans_to_the_long_tail() -> None:
     values = np.array([0.0] * 18 + [1.0, 1.0])
-    low, high = bca_interval(values)
+    low, high = mean_interval(values)
     assert high - 0.1 > 0.1 - low > 0  # a percentile interval of .1 would lean less
-    assert bca_interval(values) == (low, high)
+    assert mean_interval(values) == (low, high)
 
 
 def test_bca_covers_the_truth_about_as_often_as_it_says() -> None:
     draws = generator("coverage")
     inside = 0
     for _ in range(200):
-        low, high = bca_interval(draws.exponential(size=25) - 1.0, resamples=400)
+        low, high = mean_interval(draws.exponential(size=25) - 1.0, resamples=400)
         inside += low <= 0.0 <= high
     assert 174 <= inside <= 199
 
@@ -103,7 +103,7 @@ def test_two_way_is_wider_where_topics_differ() -> None:
     personas = [str(index // 4) for index in range(80)]
     values = np.array([0.4 if topic in "01" else 0.0 for topic in topics])
     low, high = two_way_interval(values, personas, topics)
-    by_scenario = bca_interval(values.reshape(20, 4).mean(axis=1))
+    by_scenario = mean_interval(values.reshape(20, 4).mean(axis=1))
     assert by_scenario.high - by_scenario.low < 1e-9  # every persona has the same mean
     assert low <= 0.05
     assert high >= 0.35

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.models.backend import Call, Completion
 from amemgym_env.models.events import TurnEvent
@@ -149,12 +150,13 @@ def test_the_redrawn_user_speaks_in_the_run_and_the_rest_stays(
     assert "unknown (seeds=1)" in "\n".join(lines(result))
 
 
-def document(first: list[Any], second: list[Any], overall: float) -> dict[str, Any]:
+def document(first: list[Any], second: list[Any], overall: float) -> ResultsFile:
     accuracy = {"a": [first], "b": [second]}
-    return {
-        "label": "mine", "mode": "on_policy", "simulated": False, "settings": {},
+    return ResultsFile.of({
+        "label": "mine", "memory": "bank", "mode": "on_policy", "simulated": False,
+        "settings": {}, "upper_bound_accuracy": {},
         "scenarios": ["a", "b"], "accuracy": accuracy, "overall": overall,
-    }  # fmt: skip
+    })  # fmt: skip
 
 
 def test_a_row_is_what_hands_work_out() -> None:

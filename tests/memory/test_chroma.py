@@ -334,9 +334,9 @@ def test_an_evaluation_is_the_same_with_both_stores(
 def test_a_run_says_what_its_approximate_index_found(tmp_path: Path) -> None:
     words = ["scenarios=tiny", "agent=rag", "store=chroma", "store.index=approximate"]
     words += [f"out={tmp_path / 'run'}"]
-    found = evaluate_command.run(checked(EvaluateSettings, compose("evaluate", words)))
-    assert 0.0 < found["index_recall"] <= 1.0
-    assert f"index found {found['index_recall']:.1%} of the nearest" in " ".join(notes(found))
+    found = evaluate_command.run(checked(EvaluateSettings, compose("evaluate", words))).results
+    assert 0.0 < (found.index_recall or 0.0) <= 1.0
+    assert f"index found {found.index_recall:.1%} of the nearest" in " ".join(notes(found))
 
 
 def _rss() -> float:

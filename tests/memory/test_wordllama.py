@@ -51,9 +51,9 @@ def test_it_finds_more_openers_of_the_real_set_than_the_default(
 
 def test_an_evaluation_runs_on_it(tmp_path: Path) -> None:
     words = ["scenarios=tiny", "agent=rag", "embedding=wordllama", f"out={tmp_path / 'run'}"]
-    found = evaluate.run(checked(EvaluateSettings, compose("evaluate", words)), quiet=True)
-    assert found["settings"]["embedding"] == {"name": "wordllama"}
-    assert found["unscored"] == 0
+    found = evaluate.run(checked(EvaluateSettings, compose("evaluate", words)), quiet=True).results
+    assert found.settings["embedding"] == {"name": "wordllama"}
+    assert found.unscored == 0
 
 
 def test_without_its_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import pytest
 
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.models.events import ExamEvent, StartEvent
 from amemgym_env.models.journal import FileJournal
 from experiments.app.terminal import notes
@@ -85,7 +86,7 @@ def check_transport(runs: Checked, count: int) -> None:
     assert few["unscored"] == cells(few).count(None) == sum(few["unscored_causes"].values()) > 0
     assert few["unscored_causes"].keys() <= REASONS
     assert few["failed_calls"] == sum(few["failed_call_causes"].values()) > 0
-    told = " ".join(notes(few))
+    told = " ".join(notes(ResultsFile.of(few)))
     assert all(f"{count} {name}" in told for name, count in few["unscored_causes"].items())
     made = calls(runs.folder / "few-retries")
     runs.server.hits.clear()

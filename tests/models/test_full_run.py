@@ -41,14 +41,14 @@ def test_estimate_transcript_and_rescoring_agree_with_the_run(
         words += [f"backend.api_base={server.address}", f"out={tmp_path / 'run'}"]
         guessed = {part.role: part.usage for part in evaluate.estimated(settings(*words))}
         assert not server.hits
-        document = evaluate.run(settings(*words), quiet=True)
-    usage = document["usage"]
+        found = evaluate.run(settings(*words), quiet=True).results
+    usage = found.usage
     assert {role: part.calls for role, part in guessed.items()} == {
-        role: part["calls"] for role, part in usage.items()
+        role: part.calls for role, part in usage.items()
     }
     for role, part in guessed.items():
         assert part.usd is not None
-        assert 0.5 < part.prompt_tokens / usage[role]["prompt_tokens"] < 8, role
+        assert 0.5 < part.prompt_tokens / usage[role].prompt_tokens < 8, role
     file = next((tmp_path / "run" / "journals").glob("*.jsonl"))
     text = transcript(FileJournal(file).read())
     assert "user: " in text
@@ -60,10 +60,7 @@ def test_estimate_transcript_and_rescoring_agree_with_the_run(
     assert "$0.0" in text.splitlines()[-1]
     (tmp_path / "run" / "results.json").unlink()
     again = rescore(tmp_path / "run")
-    assert {**again, "settings": None} == {
-        **{name: part for name, part in document.items() if name != "folder"},
-        "settings": None,
-    }
+    assert again.model_copy(update={"settings": found.settings}) == found
 
 
 @pytest.mark.parametrize("fault", ["null", "filtered", "context_exceeded", "refused"])
@@ -92,7 +89,7 @@ def test_b01_06_b03_06_b03_07_nothing_to_read_outside_of_exams_is_one_call_and_t
     assert "retries" not in document["usage"]
     assert (document["unscored"], document["errors"], document["stopped"]) == (0, {}, None)
     cause = {"null": "empty", "refused": "filtered"}.get(fault, fault)
-    nothing = Counter(f"{call['kind']}.{call['cause']}" for call in calls if call["cause"])
+    nothing = Counter(f"{call.kind}.{call.cause}" for call in calls if call.cause)
     assert document["unreadable_calls"] == nothing
     assert {name.partition(".")[2] for name in nothing} == {cause}
     assert nothing[f"assistant_reply.{cause}"] == server.hits["assistant_reply"] > 0

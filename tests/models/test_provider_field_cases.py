@@ -16,6 +16,7 @@ import pytest
 from agents import AWE, AWI, Native
 from amemgym_env.agent import Question
 from amemgym_env.errors import TransportError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.run import Game, evaluate
 from amemgym_env.models.client import Models
 from amemgym_env.models.events import CallEvent, Event, ExamEvent, TurnEvent
@@ -274,7 +275,7 @@ def test_b03_07_a_filter_marks_one_turn_one_follow_up_and_one_answer_and_the_res
     assert all(document["hashes"].values())
     assert {**document["accuracy"], "tiny-ada": None} == {**clean["accuracy"], "tiny-ada": None}
     assert document["accuracy"]["tiny-ada"] == [[0.0, 1.0]] * 2
-    assert "wrong without a choice: 2 filtered" in notes(document)
+    assert "wrong without a choice: 2 filtered" in notes(ResultsFile.of(document))
 
 
 def test_b03_08_a_run_without_usage_or_price_says_estimated_and_unknown(

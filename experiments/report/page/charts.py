@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from amemgym_env.evaluation.statistics import Interval
 from experiments.app.terminal import number
-from experiments.report.page.measures import Interval, Series
+from experiments.report.page.measures import Series
 from experiments.report.page.svg import (
     Scale,
     band,

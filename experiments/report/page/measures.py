@@ -12,12 +12,11 @@ import numpy as np
 
 from amemgym_env.envs.rewards import Floats
 from amemgym_env.evaluation.diagnosis import FAILURES
-from amemgym_env.evaluation.metrics import bootstrap, memory_score, uniform_guess
+from amemgym_env.evaluation.statistics import Interval, ratio_interval, ratios
 from experiments.app import pareto
 from experiments.report.page.runs import Run
 
-Interval = tuple[float, float]
-NO_INTERVAL: Interval = (float("nan"), float("nan"))
+NO_INTERVAL = Interval(float("nan"), float("nan"))
 
 
 class Series(NamedTuple):
@@ -27,17 +26,14 @@ class Series(NamedTuple):
     intervals: tuple[Interval, ...]
 
 
-class Cost(NamedTuple):
-    """What an agent's own calls cost, for one scenario, as a sweep's table has it."""
+class AgentCost(NamedTuple):
+    """Cost of an agent's own calls for one scenario."""
 
+    cost: pareto.Cost
     calls: float
-    tokens: float
-    usd: float | None
     seconds: float
     counted: bool
     """Whether a provider counted the tokens; else their number is estimated from the text."""
-    paid: bool
-    """Whether dollars are what was paid; else the tokens at a list price."""
 
 
 class Positions(NamedTuple):
@@ -55,15 +51,15 @@ class Measures(NamedTuple):
     memory: Series
     failures: Mapping[str, tuple[float, ...]]
     """By kind, a share of the period's cells; they sum to 1 - accuracy."""
-    cost: Cost
+    cost: AgentCost
     positions: Positions | None
     """None without journals or scenarios."""
 
 
 def measure(run: Run) -> Measures:
     """Return what the page shows of a run; call it when its journals have been read."""
-    cells = [_array(run.document.accuracy[name]) for name in run.document.scenarios]
-    upper = [_array(run.document.upper_bound_accuracy[name]) for name in run.document.scenarios]
+    cells = [run.document.cells(name) for name in run.document.scenarios]
+    upper = [run.document.upper_bound_cells(name) for name in run.document.scenarios]
     asked = any(not np.isnan(array).all() for array in upper)
     masks = [
         ~np.isnan(one) & (~np.isnan(best) if asked else True)
@@ -78,15 +74,11 @@ def measure(run: Run) -> Measures:
         failures[kind] = _means(_by_period(flags, masks))
     return Measures(
         accuracy=_series(_by_period(cells, masks)),
-        memory=_memory(run, cells, upper),
+        memory=_memory(run),
         failures=failures,
         cost=_cost(run),
         positions=_positions(run),
     )
-
-
-def _array(rows: Sequence[Sequence[float | None]]) -> Floats:
-    return np.array([[np.nan if cell is None else cell for cell in row] for row in rows], float)
 
 
 def _by_period(arrays: Sequence[Floats], masks: Sequence[Any]) -> Floats:
@@ -99,24 +91,16 @@ def _by_period(arrays: Sequence[Floats], masks: Sequence[Any]) -> Floats:
     return found
 
 
-def _ratio(sums: Floats) -> float:
-    total, count = sums.sum(axis=0)
-    return float(total / count) if count else float("nan")
-
-
 def _means(sums: Floats) -> tuple[float, ...]:
-    return tuple(_ratio(sums[:, period]) for period in range(sums.shape[1]))
+    return tuple(ratios(sums.transpose(1, 0, 2)).tolist())
 
 
 def _series(sums: Floats) -> Series:
-    intervals = tuple(
-        bootstrap(lambda users, rows=sums[:, period]: _ratio(rows[users]), len(sums))  # type: ignore[misc]
-        for period in range(sums.shape[1])
-    )
-    return Series(_means(sums), intervals)
+    periods = sums.transpose(1, 0, 2)
+    return Series(_means(sums), tuple(ratio_interval(period) for period in periods))
 
 
-def _memory(run: Run, cells: Sequence[Floats], upper: Sequence[Floats]) -> Series:
+def _memory(run: Run) -> Series:
     """Return the memory score by period; without scenarios its intervals are unknown."""
     names = run.document.scenarios
     values = tuple(
@@ -124,31 +108,17 @@ def _memory(run: Run, cells: Sequence[Floats], upper: Sequence[Floats]) -> Serie
     )
     if any(name not in run.results for name in names):
         return Series(values, (NO_INTERVAL,) * len(values))
-    guesses = [uniform_guess(run.results[name].script.scenario) for name in names]
-    ratios = memory_score(cells, guesses, upper).ratios
-    intervals = []
-    for period in range(len(values)):
-        column = ratios[:, period]
-        found = ~np.isnan(column)
-        sums = np.stack([np.where(found, column, 0.0), found], axis=1)
-        intervals.append(
-            bootstrap(lambda users, rows=sums: _ratio(rows[users]), len(sums))  # type: ignore[misc]
-        )
-    return Series(values, tuple(intervals))
+    scenarios = {name: run.results[name].script.scenario for name in names}
+    found = run.document.memory_scores(scenarios).ratios.T
+    sums = [np.stack([np.nan_to_num(row), ~np.isnan(row)], axis=1) for row in found]
+    return Series(values, tuple(ratio_interval(part) for part in sums))
 
 
-def _cost(run: Run) -> Cost:
-    spent = pareto.cost(run.document.model_dump(include={"scenarios", "usage", "simulated"}))
-    parts = [part for role, part in run.document.usage.items() if role in pareto.PAID]
+def _cost(run: Run) -> AgentCost:
+    usage = pareto.paid_usage(run.document)
     count = max(1, len(run.document.scenarios))
-    return Cost(
-        calls=sum(part.get("calls", 0) for part in parts) / count,
-        tokens=spent.tokens,
-        usd=spent.usd,
-        seconds=sum(part.get("seconds", 0.0) for part in parts) / count,
-        counted=not any(part.get("estimated") for part in parts),
-        paid=not spent.estimated,
-    )
+    return AgentCost(pareto.cost(run.document), usage.calls / count, usage.seconds / count,
+                     counted=not usage.estimated)  # fmt: skip
 
 
 def _positions(run: Run) -> Positions | None:

@@ -11,52 +11,15 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from amemgym_env.errors import InputError, RunError
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.run import Game, script_of
 from amemgym_env.evaluation.scenario_result import ScenarioResult
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.scenarios.script import Script
 from experiments.app.terminal import without_score
 from experiments.report.page.official import folder as benchmark_folder
-from experiments.report.page.training_runs import Score, Study, checked, study
-
-Cells = dict[str, list[list[Score]]]
-"""(periods, questions) scores of each scenario; None is unscored."""
-
-
-class ResultsFile(BaseModel):
-    """What the page needs of a `results.json`; more may stand in it."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    label: str
-    memory: Literal["bank", "external"]
-    simulated: bool
-    mode: Literal["on_policy", "off_policy"]
-    seed: int
-    settings: dict[str, Any]
-    scenarios: list[str]
-    overall: Score
-    random: Score
-    upper_bound: Score
-    memory_score: Score
-    memory_score_ratio_of_means: Score
-    floors: dict[str, Score]
-    failures: dict[str, Score]
-    lucky: Score
-    in_window_share: Score
-    causes: dict[str, int]
-    unscored: int
-    confidence_interval: dict[str, tuple[Score, Score]]
-    accuracy: Cells
-    upper_bound_accuracy: Cells
-    failure: dict[str, list[list[str | None]]]
-    memory_score_by_period: list[Score]
-    usage: dict[str, dict[str, Any]]
-    errors: dict[str, str] = {}
-    stopped: str | None = None
+from experiments.report.page.training_runs import Study, study
 
 
 @dataclass
@@ -153,14 +116,14 @@ def _run(path: Path) -> Run:
     file = path / "results.json"
     if not file.exists() and benchmark_folder.is_one(path):
         document, notes = benchmark_folder.read(path)
-        return Run(path, _checked(document, path), "benchmark", notes=notes)
+        return Run(path, document, "benchmark", notes=notes)
     if not file.exists():
         raise RunError(
             f"{path}: expected results.json, found a run that has not ended; the command that "
             "began it continues it"
         )
-    found = _checked(read_json(file), file)
-    return Run(path, found, notes=without_score(found.model_dump()))
+    found = ResultsFile.read(file)
+    return Run(path, found, notes=without_score(found))
 
 
 def _study(path: Path) -> Study | None:
@@ -176,21 +139,6 @@ def _is_evaluation(path: Path) -> bool:
     """Whether a folder with a curve or a lineage is an evaluation too; trainings are none."""
     file = path / "results.json"
     return file.exists() and "accuracy" in read_json(file)
-
-
-def _checked(document: object, file: Path) -> ResultsFile:
-    found = checked(ResultsFile, document, file)
-    for key in ("accuracy", "upper_bound_accuracy", "failure"):
-        cells = getattr(found, key)
-        if list(cells) != found.scenarios:
-            raise RunError(
-                f"{file}: expected {key} of the {len(found.scenarios)} scenarios, found "
-                f"{len(cells)}; the file is damaged or mixed from several runs"
-            )
-        for name, rows in cells.items():
-            if [len(row) for row in rows] != [len(row) for row in found.accuracy[name]]:
-                raise RunError(f"{file}: {key} and accuracy of scenario {name!r} differ in shape")
-    return found
 
 
 def read_json(file: Path) -> Any:

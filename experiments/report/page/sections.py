@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
+from amemgym_env.evaluation.statistics import Interval
 from experiments.app.terminal import NO_FLOOR, NO_FLOOR_NOTE
 from experiments.report.page import charts
 from experiments.report.page import tables as page_tables
@@ -119,12 +120,12 @@ def _failures(measured: Measured) -> Section | None:
 
 def _cost(measured: Measured) -> Section:
     runs, measures = [run for run, _ in measured], [one for _, one in measured]
-    paid = [one.cost.usd for one in measures]
-    by_price = all(price is not None for price in paid) and all(one.cost.paid for one in measures)
-    by_price = by_price and any(paid)
+    costs = [one.cost.cost for one in measures]
+    by_price = all(cost.usd is not None and not cost.estimated for cost in costs)
+    by_price = by_price and any(cost.usd for cost in costs)
     unit, axis = ("$", "US$ a scenario") if by_price else ("", "tokens a scenario")
     points = [
-        (run.name, (one.cost.usd or 0.0) if by_price else one.cost.tokens, _best(run))
+        (run.name, (one.cost.cost.usd or 0.0) if by_price else one.cost.cost.tokens, _best(run))
         for run, one in measured
     ]
     picture = charts.scatter("Cost against score", points, unit, axis)
@@ -133,7 +134,7 @@ def _cost(measured: Measured) -> Section:
         "memory and exam answers, retries included. Probes, the upper bound and the simulated user "
         "are left out."
     )
-    if not all(one.cost.paid for one in measures):
+    if any(one.cost.cost.estimated for one in measures):
         body += " Dollars of simulated runs are tokens at gpt-4.1-mini's list price; none was paid."
     body += "</p>"
     body += _figures({"Memory score (or overall, without one) against cost": picture})
@@ -251,9 +252,9 @@ def _best(run: Run) -> float:
     )
 
 
-def _pair(run: Run, key: str) -> tuple[float, float]:
+def _pair(run: Run, key: str) -> Interval:
     low, high = run.document.confidence_interval.get(key, (None, None))
-    return _nan(low), _nan(high)
+    return Interval(_nan(low), _nan(high))
 
 
 def _nan(value: float | None) -> float:

@@ -117,7 +117,7 @@ def leaderboard(runs: Sequence[Run]) -> Table:
             ]
         )
     first = next((run.document for run in runs if run.document.floors), runs[0].document)
-    compared = references({"upper_bound": first.upper_bound, "floors": first.floors})
+    compared = references(first)
     below = [
         [Cell(name.replace("_", " ")), score(value), *[Cell("")] * (len(header) - 2)]
         for name, value in compared
@@ -129,7 +129,7 @@ def leaderboard(runs: Sequence[Run]) -> Table:
 
 COLUMNS = {
     "overall": "the share of right answers",
-    "95 %": "percentile interval over scenarios",
+    "95 %": "BCa bootstrap interval over scenarios",
     "memory": "overall between a random guess (0) and the upper bound (1), by user and period, "
     "averaged",
     "of means": "the memory score from means over all users, not the mean of their ratios",
@@ -167,16 +167,16 @@ def costs(runs: Sequence[Run], measures: Sequence[Measures]) -> Table:
     header = ["agent", "calls", "tokens", "US$", "seconds", "overall", "memory"]
     rows = []
     for run, measured in zip(runs, measures, strict=True):
-        cost = measured.cost
+        agent, cost = measured.cost, measured.cost.cost
         dollars = "unknown" if cost.usd is None else f"{cost.usd:.3f}"
-        about = "" if cost.counted else "about "
+        about = "" if agent.counted else "about "
         rows.append(
             [
                 Cell(run.name),
-                Cell(f"{cost.calls:,.1f}", cost.calls),
+                Cell(f"{agent.calls:,.1f}", agent.calls),
                 Cell(f"{about}{cost.tokens:,.0f}", cost.tokens),
-                Cell(dollars if cost.paid else f"about {dollars}", cost.usd),
-                Cell(f"{cost.seconds:,.1f}", cost.seconds),
+                Cell(f"about {dollars}" if cost.estimated else dollars, cost.usd),
+                Cell(f"{agent.seconds:,.1f}", agent.seconds),
                 score(run.document.overall),
                 score(run.document.memory_score),
             ]

@@ -61,8 +61,8 @@ def test_b08_13_retrieval_of_nearly_everything_is_told(tiny: list[Scenario]) -> 
             backends=simulated("exact"),
             settings={"agent": {"top_k": top_k}},
         )
-        document = results.to_json()
-        return document["retrieved_share"], notes(document)
+        file = results.file()
+        return file.retrieved_share or 0.0, notes(file)
 
     share, lines = told(50)
     assert share == 1.0

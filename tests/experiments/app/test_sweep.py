@@ -15,7 +15,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from experiments.app.pareto import Point, cost, front, varied
+from amemgym_env.evaluation.results_file import ResultsFile
+from amemgym_env.models.usage import Usage
+from experiments.app.pareto import Cost, Point, cost, front, varied
 from experiments.app.scatter_svg import picture
 from experiments.app.sweep import objective
 from experiments.evaluate import run as evaluate
@@ -249,8 +251,8 @@ def test_the_front_holds_what_nothing_beats() -> None:
 
 
 def test_cost_counts_what_the_memory_needs_and_not_what_measuring_takes() -> None:
-    def part(prompt: int, completion: int, usd: float | None) -> dict[str, Any]:
-        return {"prompt_tokens": prompt, "completion_tokens": completion, "usd": usd}
+    def part(prompt: int, completion: int, usd: float | None) -> Usage:
+        return Usage(1, prompt, completion, usd=usd)
 
     usage = {
         "assistant": part(100, 10, 1.0),
@@ -259,11 +261,27 @@ def test_cost_counts_what_the_memory_needs_and_not_what_measuring_takes() -> Non
         "probe": part(10**6, 0, 9.0),
         "upper_bound": part(10**6, 0, 9.0),
     }
-    document: dict[str, Any] = {"scenarios": ["a", "b"], "usage": usage, "simulated": False}
-    assert cost(document) == (99.0, 0.875, False)
-    usage["memory"]["usd"] = None
-    assert cost(document).usd is None
-    simulated = cost({**document, "simulated": True})
+
+    def spent(simulated: bool = False) -> Cost:
+        results = ResultsFile.of(
+            {
+                "label": "a",
+                "memory": "bank",
+                "mode": "on_policy",
+                "simulated": simulated,
+                "settings": {},
+                "scenarios": ["a", "b"],
+                "accuracy": {},
+                "upper_bound_accuracy": {},
+                "usage": usage,
+            }
+        )
+        return cost(results)
+
+    assert spent() == (99.0, 0.875, False)
+    usage["memory"] = part(50, 5, None)
+    assert spent().usd is None
+    simulated = spent(simulated=True)
     assert simulated.usd == pytest.approx((180 * 0.4 + 18 * 1.6) / 1e6 / 2)
     assert simulated.estimated
 

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
+from amemgym_env.evaluation.results_file import ResultsFile
 from experiments.app.pareto import cost
 from experiments.app.sweep_tables import Row, print_sweep
 from experiments.app.terminal import MEANINGS, number, print_comparison, references
-from tests.experiments.report.cases import results, run_folder
+from tests.experiments.report.cases import run_folder
 
 
 @pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ResultsFile]:
     root = tmp_path_factory.mktemp("runs")
     words = {"whole": [], "bare": ["diagnosis=false", "upper_bound=false"]}
     return {
-        name: results(run_folder(root / name, "scenarios=tiny", "agent=rag", *more))
+        name: ResultsFile.read(run_folder(root / name, "scenarios=tiny", "agent=rag", *more))
         for name, more in words.items()
     }
 
 
 def test_scores_below_the_agents_have_one_form_and_the_row_that_is_no_floor_says_so(
-    documents: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+    documents: dict[str, ResultsFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_comparison([documents["whole"]])
     printed = capsys.readouterr().out
@@ -37,15 +37,16 @@ def test_scores_below_the_agents_have_one_form_and_the_row_that_is_no_floor_says
     assert max(map(len, printed.splitlines())) <= 80
 
 
-def test_every_floor_has_a_meaning(documents: dict[str, dict[str, Any]]) -> None:
+def test_every_floor_has_a_meaning(documents: dict[str, ResultsFile]) -> None:
     assert {name for name, _ in references(documents["whole"])} == set(MEANINGS)
 
 
 def test_names_are_printed_as_they_are(
-    documents: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+    documents: dict[str, ResultsFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = {**documents["whole"]["settings"], "scenarios": "validation:100:3"}
-    document = {**documents["whole"], "settings": settings, "label": "mine[red]:fire:"}
+    whole = documents["whole"]
+    settings = {**whole.settings, "scenarios": "validation:100:3"}
+    document = whole.model_copy(update={"settings": settings, "label": "mine[red]:fire:"})
     print_comparison([document])
     printed = capsys.readouterr().out
     assert "(validation:100:3)" in printed
@@ -53,7 +54,7 @@ def test_names_are_printed_as_they_are(
 
 
 def test_what_was_not_asked_is_no_zero(
-    documents: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+    documents: dict[str, ResultsFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_comparison([documents["bare"]])
     printed = capsys.readouterr().out
@@ -64,11 +65,11 @@ def test_what_was_not_asked_is_no_zero(
 
 
 def test_a_sweeps_costs_name_their_unit(
-    documents: dict[str, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+    documents: dict[str, ResultsFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
     document = documents["whole"]
     spent = cost(document)
-    row = Row(0, "agent=rag", "rag", document["overall"], 0.5, (0.4, 0.6), spent)
+    row = Row(0, "agent=rag", "rag", document.overall, 0.5, (0.4, 0.6), spent)
     print_sweep([row], document, {"tokens": [0], "usd": [0]})
     printed = capsys.readouterr().out
     header = next(line for line in printed.splitlines() if "overall" in line)
@@ -76,5 +77,5 @@ def test_a_sweeps_costs_name_their_unit(
     assert "US$/user" in header
     assert f"{spent.tokens:,.0f}" in printed
     assert "Cost of one user, all periods" in printed
-    assert f"random {number(document['random'])}" in printed
+    assert f"random {number(document.random)}" in printed
     assert max(map(len, printed.splitlines())) <= 80

@@ -7,9 +7,10 @@ import pytest
 
 from amemgym_env.envs.memory.env import AMemGymMemoryEnv
 from amemgym_env.errors import ConfigError
+from amemgym_env.evaluation.statistics import mean_estimate
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
-from experiments.baselines.benchmark import Bench, interval, play, shuffled
+from experiments.baselines.benchmark import Bench, play, shuffled
 from experiments.baselines.oracles import exposes, plan, true_writer
 from experiments.train.baseline_scores import HAND, PLANNING, SUPERVISED, TRUTH, scored, tuned
 
@@ -122,8 +123,8 @@ def test_the_control_plays_by_other_environments_observations(validation: Bench)
 
 
 def test_an_interval_of_equal_scores_is_a_point() -> None:
-    assert interval(np.full(5, 0.25)) == (0.25, 0.25, 0.25)
-    assert str(interval(np.array([0.5, 0.5]))) == "0.500 [0.500, 0.500]"
+    assert mean_estimate(np.full(5, 0.25)) == (0.25, 0.25, 0.25)
+    assert str(mean_estimate(np.array([0.5, 0.5]))) == "0.500 [0.500, 0.500]"
 
 
 def test_a_difficulty_without_a_bound_is_refused() -> None:

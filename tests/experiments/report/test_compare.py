@@ -27,6 +27,8 @@ def run(folder: Path, accuracy: dict[str, Any], **changes: Any) -> str:
     """Write the results of a run that answers as given."""
     document = {
         "label": folder.name,
+        "memory": "bank",
+        "scenarios": list(accuracy),
         "mode": "on_policy",
         "simulated": False,
         "settings": {"seed": 0},
@@ -145,7 +147,7 @@ class Forgetful(AWE):
 def results(agent: Any, scenarios: list[Scenario], seed: int = 0) -> compare.Run:
     game = Game(seed=seed, upper_bound=False, diagnosis=False)
     played = evaluate(agent, scenarios, game=game, backends=simulated("calibrated"))
-    return compare.Run("run", json.loads(json.dumps(played.to_json())))
+    return compare.Run("run", played.file())
 
 
 @pytest.mark.evidence

@@ -108,8 +108,8 @@ def test_scores_and_failures_are_the_hand_worked_ones(tmp_path: Path) -> None:
     # Both missed values were unknown when they were new.
     assert found.failure == {"user-1": [[None], ["write"], ["write"]]}
     assert found.failures["write"] == pytest.approx(2 / 3)
-    assert found.usage["exam"]["completion_tokens"] == 30
-    assert found.usage["exam"]["usd"] is None
+    assert found.usage["exam"].completion_tokens == 30
+    assert found.usage["exam"].usd is None
 
 
 def test_known_and_still_wrong_is_utilization(tmp_path: Path) -> None:

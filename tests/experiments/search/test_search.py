@@ -230,7 +230,10 @@ def test_a_search_selects_on_validation_and_looks_at_test_once(tmp_path: Path) -
     assert document["candidates"] == 4
     assert document["chosen"] in [item["words"] for item in document["finalists"]]
     assert document["test"]["looks"] == 1
-    assert document["test"]["scenarios"] == 3
+    tested = document["test"]
+    assert tested["scenarios"] == 3
+    # H1: the difference is that of the two scores.
+    assert tested["difference"] == pytest.approx(tested["chosen"] - tested["default"], abs=1e-12)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.jsonl")}
     again = search.run(settings(**small))
     assert again == document

@@ -19,6 +19,7 @@ from typing import Any
 
 from amemgym_env.errors import RunError
 from amemgym_env.evaluation.results import Results
+from amemgym_env.evaluation.results_file import ResultsFile
 from experiments.report.page.official.files import OVERALL, UTILIZATION, Informed, parsed
 from experiments.report.page.official.user import Scored, score
 
@@ -28,7 +29,7 @@ def is_one(folder: Path) -> bool:
     return (folder / OVERALL).exists() or any(folder.glob(f"*/{OVERALL}"))
 
 
-def read(folder: Path) -> tuple[dict[str, Any], list[str]]:
+def read(folder: Path) -> tuple[ResultsFile, list[str]]:
     """Return a folder's results as the object of a `results.json`, and notes for the reader.
 
     A user whose files are damaged is left out, and an upper bound that is, both with a note.
@@ -67,12 +68,11 @@ def read(folder: Path) -> tuple[dict[str, Any], list[str]]:
         scenarios=[one.result for one in scored],
         mode="on_policy",
     )
-    document = results.to_json()
-    document["in_window_share"] = None
+    unknown: dict[str, Any] = {"in_window_share": None}
     if informed is None:
         notes.append(f"no {UTILIZATION}: no upper bound, no memory score, no floors")
-        document |= {"random": None, "floors": {}}
-    return document, notes
+        unknown |= {"random": None, "floors": {}}
+    return results.file().model_copy(update=unknown), notes
 
 
 def _informed(folder: Path) -> Informed | None:
