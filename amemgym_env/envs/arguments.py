@@ -1,10 +1,11 @@
-"""Checks of the constructor arguments that environments share: one clear error, before any play."""
+"""Checks of the constructor arguments that environments share."""
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Sequence
-from typing import Literal, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, TypeVar
 
 from amemgym_env.errors import ConfigError, ScenarioError, near
 from amemgym_env.generation.sets import scenarios as named_scenarios
@@ -15,6 +16,21 @@ Limit = int | Literal["all"] | None
 """A number of entries, "all" (no limit), or None: what the difficulty says."""
 
 T = TypeVar("T")
+
+
+def refuse_unknown(unknown: Iterable[str], accepting: Callable[..., Any]) -> None:
+    """Refuse arguments that a constructor does not have.
+
+    Raises:
+        ConfigError: there is one; names the nearest argument.
+    """
+    for name in unknown:
+        names = [
+            known
+            for known, parameter in inspect.signature(accepting).parameters.items()
+            if parameter.kind is not parameter.VAR_KEYWORD and known != "self"
+        ]
+        raise ConfigError(f"argument: expected one of {names}, found {name!r}{near(name, names)}")
 
 
 def checked_scenarios(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from amemgym_env.agent import NO_ANSWER, UNSCORED
 from amemgym_env.episode import Episode, ExamResult
 
 Floats = npt.NDArray[np.float64]
+RewardMode = Literal["period", "terminal"]
 
 
 def exam_scores(choices: Sequence[int], right: Sequence[int]) -> Floats:
@@ -34,7 +35,7 @@ def scores_of(episode: Episode, exam: ExamResult) -> Floats:
     return exam_scores(exam.answers, episode.script.right_shown[exam.period])
 
 
-def reward(episode: Episode, scores: Floats | None, mode: Literal["period", "terminal"]) -> float:
+def reward(episode: Episode, scores: Floats | None, mode: RewardMode) -> float:
     """Return what a step pays, in [0, 1]; `scores` are those of an exam just answered, or None.
 
     "period": the mean over the exam's scored cells. "terminal": at the last exam, the mean over
@@ -58,3 +59,31 @@ def accuracy(scores: Floats) -> float | None:
 def accuracies(episode: Episode) -> tuple[float | None, ...]:
     """Return the accuracy of each exam so far."""
     return tuple(accuracy(scores_of(episode, exam)) for exam in episode.exams)
+
+
+class ExpectedRewards:
+    """Expected accuracies of an episode's exams, and the rewards they pay.
+
+    "period": a step pays the accuracies of the exams it leads to. "terminal": the last step pays
+    the mean over all exams.
+    """
+
+    def __init__(self, mode: RewardMode, accuracies: Sequence[float] = ()) -> None:
+        self.mode = mode
+        self.accuracies = list(accuracies)
+        """Expected accuracy of each exam so far, in [0, 1]."""
+
+    def pay(self, held: Sequence[float], terminated: bool, info: dict[str, Any]) -> float:
+        """Return the reward of a step that led to the exams `held`, and complete its info.
+
+        Info: `accuracy`, the mean over `held`; in the last step `accuracies` of all exams.
+        """
+        self.accuracies += held
+        if terminated:
+            info["accuracies"] = tuple(self.accuracies)
+        if not held:
+            return 0.0
+        info["accuracy"] = sum(held) / len(held)
+        if self.mode == "period":
+            return sum(held)
+        return sum(self.accuracies) / len(self.accuracies) if terminated else 0.0

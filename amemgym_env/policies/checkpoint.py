@@ -23,9 +23,9 @@ from amemgym_env.agent import Entry, Operation
 from amemgym_env.errors import ConfigError
 from amemgym_env.memory.embedding import DEFAULT, Embedder
 from amemgym_env.policies.actions import (
-    legal_macros,
-    legal_slots,
-    macro_operations,
+    legal_memory_actions,
+    legal_slot_actions,
+    memory_operations,
     slot_operations,
 )
 from amemgym_env.policies.features import FeatureSet, Floats, TextFeatures
@@ -118,11 +118,11 @@ class PolicyWriter:
         if self.policy.kind == "slots":
             return slot_operations(action, shown, known, capacity)
         nearest = self._features.nearest(shown, known) if action >= 2 and known else 0
-        return macro_operations(action, shown, known, capacity, nearest)
+        return memory_operations(action, shown, known, capacity, nearest)
 
 
 def _legal(kind: Kind, count: int, capacity: int) -> Sequence[bool]:
-    return legal_slots(count, capacity) if kind == "slots" else legal_macros(count)
+    return legal_slot_actions(count, capacity) if kind == "slots" else legal_memory_actions(count)
 
 
 def save(policy: Policy, folder: str | Path, trained: Mapping[str, Any] | None = None) -> Path:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from amemgym_env.envs.memory.batch_state import Ints, Snapshot
 from amemgym_env.envs.memory.pool import Pool, Scripts
 from amemgym_env.envs.memory.settings import GeneratedScenarios
-from amemgym_env.envs.memory.vector_base import BatchSnapshot, NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv, BatchSnapshot
 from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.sets import recipe
@@ -30,10 +30,10 @@ from amemgym_env.seeding import generator
 Which = Literal["memory", "slots"]
 Scores = npt.NDArray[np.float64]
 
-Chooser = Callable[[NumberVectorEnv, Floats], Ints]
+Chooser = Callable[[BaseMemoryVectorEnv, Floats], Ints]
 """Chooses an action for each environment from the observations (N, …); some look at the truth."""
 
-KINDS: dict[Which, type[NumberVectorEnv]] = {
+KINDS: dict[Which, type[BaseMemoryVectorEnv]] = {
     "memory": AMemGymMemoryVectorEnv,
     "slots": AMemGymSlotsVectorEnv,
 }
@@ -112,7 +112,7 @@ class Bench:
 
     def begin(
         self, which: Which = "memory", rows: Ints | None = None
-    ) -> tuple[NumberVectorEnv, Floats]:
+    ) -> tuple[BaseMemoryVectorEnv, Floats]:
         """Return an environment in which every row of the pool (or of `rows`) begins."""
         chosen = self._rows if rows is None else rows
         env = KINDS[which](len(chosen), self.pool, **self.rules)
@@ -131,13 +131,13 @@ class Bench:
 def chooser(policy: Policy) -> Chooser:
     """Return a policy as what plays a batch."""
 
-    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         return policy.act(observation, env.action_masks())
 
     return choose
 
 
-def start(rows: Ints, env: NumberVectorEnv) -> BatchSnapshot:
+def start(rows: Ints, env: BaseMemoryVectorEnv) -> BatchSnapshot:
     """Return the state in which each environment stands at the beginning of a row of the pool."""
     number = len(rows)
     zeros = np.zeros(number, np.int32)
@@ -148,11 +148,13 @@ def start(rows: Ints, env: NumberVectorEnv) -> BatchSnapshot:
         np.ones(number, np.uint64),
         np.zeros(number, np.int64),
         np.zeros(number, np.bool_),
-        np.zeros((2, number)),
+        np.zeros((env.pool.periods, number)),
+        np.zeros(number, np.int64),
+        np.zeros(number, np.int64),
     )
 
 
-def play(env: NumberVectorEnv, observation: Floats, choose: Chooser) -> Scores:
+def play(env: BaseMemoryVectorEnv, observation: Floats, choose: Chooser) -> Scores:
     """Play the episodes under way to their ends; return the mean accuracy of each, shape (N,)."""
     total, exams = np.zeros(env.num_envs), np.zeros(env.num_envs)
     running = ~env.episodes.over()
@@ -171,7 +173,7 @@ def shuffled(choose: Chooser, seed: int) -> Chooser:
     """Return the control: each environment is played by the observation of another one."""
     random: Any = generator("shuffled observations", seed)
 
-    def choose_blindly(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def choose_blindly(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         return choose(env, observation[random.permutation(len(observation))])
 
     return choose_blindly

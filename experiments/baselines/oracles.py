@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from amemgym_env.envs.memory.batch_state import Bools, Ints
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
 from experiments.baselines.benchmark import Chooser, Scores
 from experiments.baselines.rules import add_or_update
 
 
-def exposes(env: NumberVectorEnv) -> Bools:
+def exposes(env: BaseMemoryVectorEnv) -> Bools:
     """Return whether the present messages give away something that a question needs, (N,)."""
     episodes = env.episodes
     given = env.pool.pairs[episodes.script, episodes.turn + 1] >= 0
@@ -26,7 +26,7 @@ def exposes(env: NumberVectorEnv) -> Bools:
 def true_writer(alike: float) -> Chooser:
     """Write exactly the messages that give something away, by `add_or_update`."""
 
-    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         return add_or_update(exposes(env), env, observation, alike)
 
     return choose
@@ -39,7 +39,7 @@ def plan(base: Chooser, horizon: int | None = None) -> Chooser:
     by chance. Only messages that give something away are planned for.
     """
 
-    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         actions = base(env, observation).astype(np.int64)
         which = np.flatnonzero(exposes(env) & ~env.episodes.over())
         if not which.size:
@@ -59,7 +59,7 @@ def plan(base: Chooser, horizon: int | None = None) -> Chooser:
 
 
 def returns(
-    env: NumberVectorEnv, which: Ints, actions: Ints, base: Chooser, horizon: int | None
+    env: BaseMemoryVectorEnv, which: Ints, actions: Ints, base: Chooser, horizon: int | None
 ) -> Scores:
     """Return what copies of environments earn with a first action and `base` after it, (n,)."""
     copy = env.fork(which)

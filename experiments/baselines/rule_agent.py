@@ -11,7 +11,7 @@ import numpy as np
 from agents.assistant import Assistant
 from amemgym_env.agent import Operation, Turn
 from amemgym_env.models.client import Models
-from amemgym_env.policies.actions import legal_macros, macro_operations
+from amemgym_env.policies.actions import legal_memory_actions, memory_operations
 from amemgym_env.policies.features import FeatureSet, TextFeatures
 from amemgym_env.prompts.base import Message
 from experiments.baselines.benchmark import Chooser
@@ -53,10 +53,10 @@ class RuleAgent(Assistant):
         observation = self._features.memory(turn.shown, self._turns, place, entries, turn.asked)
         self._turns += 1
         action = int(self._rule(self._played, observation[None])[0])
-        if not np.array(legal_macros(len(entries)))[action]:
+        if not np.array(legal_memory_actions(len(entries)))[action]:
             return ()
         nearest = self._features.nearest(turn.shown, entries) if action >= 2 and entries else 0
-        return macro_operations(action, turn.shown, entries, self._capacity, nearest)
+        return memory_operations(action, turn.shown, entries, self._capacity, nearest)
 
     def store(self, messages: tuple[Message, ...]) -> Sequence[Operation]:
         """Return nothing: `write` has decided on every message already."""

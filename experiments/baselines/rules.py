@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.envs.memory.batch_state import Bools, Ints
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
-from amemgym_env.policies.actions import Macro
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
+from amemgym_env.policies.actions import MemoryAction
 from amemgym_env.policies.features import FeatureSet, Floats
 from amemgym_env.seeding import generator
 from experiments.baselines.benchmark import Chooser
@@ -23,14 +23,14 @@ from experiments.baselines.benchmark import Chooser
 Weights = npt.NDArray[np.float64]
 
 
-def never(env: NumberVectorEnv, observation: Floats) -> Ints:
+def never(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
     """Write nothing."""
     return np.zeros(len(observation), np.int64)
 
 
-def always(env: NumberVectorEnv, observation: Floats) -> Ints:
+def always(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
     """ADD every message."""
-    return np.full(len(observation), Macro.ADD, np.int64)
+    return np.full(len(observation), MemoryAction.ADD, np.int64)
 
 
 def constant_mix(chances: Weights, seed: int = 0) -> Chooser:
@@ -38,28 +38,32 @@ def constant_mix(chances: Weights, seed: int = 0) -> Chooser:
     draws = generator("constant mix", seed)
     bounds = np.cumsum(chances / chances.sum())[:-1]
 
-    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         return np.searchsorted(bounds, draws.random(len(observation))).astype(np.int64)
 
     return choose
 
 
-def openers(env: NumberVectorEnv, observation: Floats) -> Ints:
+def openers(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
     """ADD every session's first message."""
-    return np.where(column(env, observation, "message.opening") > 0, Macro.ADD, Macro.NOOP)
+    return np.where(
+        column(env, observation, "message.opening") > 0, MemoryAction.ADD, MemoryAction.NOOP
+    )
 
 
-def add_or_update(write: Bools, env: NumberVectorEnv, observation: Floats, alike: float) -> Ints:
+def add_or_update(
+    write: Bools, env: BaseMemoryVectorEnv, observation: Floats, alike: float
+) -> Ints:
     """UPDATE the nearest entry if it is as similar as `alike`, else ADD, where `write` says so."""
     near = column(env, observation, "nearest.similarity") >= alike
     near &= column(env, observation, "memory.fill") > 0
-    return np.where(write, np.where(near, Macro.UPDATE, Macro.ADD), Macro.NOOP)
+    return np.where(write, np.where(near, MemoryAction.UPDATE, MemoryAction.ADD), MemoryAction.NOOP)
 
 
 def similar_openers(alike: float) -> Chooser:
     """Write every session's first message by `add_or_update`."""
 
-    def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         return add_or_update(
             column(env, observation, "message.opening") > 0, env, observation, alike
         )
@@ -82,7 +86,7 @@ class HandRule:
 
     weights: Weights  # (HAND_SIZE,)
 
-    def __call__(self, env: NumberVectorEnv, observation: Floats) -> Ints:
+    def __call__(self, env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         """Choose an action for each environment; weights may have an axis of environments."""
         names = {name: column(env, observation, name) for name in _HAND_COLUMNS}
         number = len(HAND_NAMES)
@@ -93,8 +97,10 @@ class HandRule:
         bar = w[..., number + 3] - w[..., number + 4] * names["memory.full"]
         update = (near >= bar) & (names["memory.fill"] > 0)
         forget = (near >= bar + w[..., number + 5]) & (names["memory.fill"] > 0)
-        written = np.where(update, Macro.UPDATE, Macro.ADD)
-        return np.where(worth > 0, written, np.where(forget, Macro.DELETE, Macro.NOOP))
+        written = np.where(update, MemoryAction.UPDATE, MemoryAction.ADD)
+        return np.where(
+            worth > 0, written, np.where(forget, MemoryAction.DELETE, MemoryAction.NOOP)
+        )
 
 
 _HAND_COLUMNS = (
@@ -124,7 +130,7 @@ class ExposureClassifier(NamedTuple):
     def writer(self, bar: float, alike: float) -> Chooser:
         """Write what is an exposure with log odds of at least `bar`, by `add_or_update`."""
 
-        def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
             return add_or_update(self.logits(observation) >= bar, env, observation, alike)
 
         return choose
@@ -132,7 +138,7 @@ class ExposureClassifier(NamedTuple):
     def slots_writer(self, bar: float, alike: float) -> Chooser:
         """Do as `writer` does, with the actions of `AMemGymSlots-v0`: give up the oldest entry."""
 
-        def choose(env: NumberVectorEnv, observation: Floats) -> Ints:
+        def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
             names = env.features.slot_names
             entries = observation[:, 1:]
             similarity = entries[:, :, names.index("similarity")]
@@ -149,7 +155,7 @@ class ExposureClassifier(NamedTuple):
         return choose
 
 
-def column(env: NumberVectorEnv, observation: Floats, name: str) -> npt.NDArray[np.float32]:
+def column(env: BaseMemoryVectorEnv, observation: Floats, name: str) -> npt.NDArray[np.float32]:
     """Return a column of observations of `AMemGymMemory-v0` by its name, shape (N,)."""
     return observation[:, _number(env.features, name)]
 

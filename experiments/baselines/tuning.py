@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.envs.memory.batch_state import Ints
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
 from amemgym_env.seeding import generator
 from experiments.baselines import rules as baselines
@@ -75,7 +75,7 @@ def exposure_data(bench: Bench) -> tuple[Floats, npt.NDArray[np.bool_]]:
     labels: list[npt.NDArray[np.bool_]] = []
     columns = bench.pool.rows.shape[2]
 
-    def watch(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def watch(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         alive = ~env.episodes.over()
         seen.append(observation[alive, :columns])
         labels.append(exposes(env)[alive])

@@ -81,14 +81,14 @@ def training_speeds(
     import torch
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    from experiments.train.sb3_vec_env import NumberVecEnv
+    from experiments.train.sb3_vec_env import NativeVecEnv
 
     torch.set_num_threads(1)
     shared = train_pool() if pool is None else pool
     native = AMemGymMemoryVectorEnv(num_envs, shared, autoreset_mode=AutoresetMode.SAME_STEP)
     trainers = [
         _Trainer("DummyVecEnv", DummyVecEnv([lambda: AMemGymMemoryEnv(shared)] * num_envs)),
-        _Trainer("native batch", NumberVecEnv(native)),
+        _Trainer("native batch", NativeVecEnv(native)),
     ]
     for _ in range(turns):
         for trainer in trainers:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.envs.memory.batch_state import Ints
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
 from amemgym_env.seeding import generator
 from experiments.baselines.benchmark import Bench, Chooser, Which
@@ -33,7 +33,7 @@ def scales(bench: Bench, which: Which) -> Floats:
     random = generator("scales")
     seen: list[Floats] = []
 
-    def watch(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def watch(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         seen.append(observation[~env.episodes.over()])
         masks = env.action_masks()
         drawn: Ints = np.where(masks, random.random(masks.shape), -1.0).argmax(axis=1)
@@ -63,7 +63,7 @@ def demonstrations(
     done: list[Ints] = []
     legal: list[npt.NDArray[np.bool_]] = []
 
-    def watch(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def watch(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         actions = teacher(env, observation).astype(np.int64)
         alive = ~env.episodes.over()
         masks = env.action_masks()

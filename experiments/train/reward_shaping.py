@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from amemgym_env.envs.memory.batch_state import Bools, Ints
 from amemgym_env.envs.memory.pool import Pool
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 class Shaping:
     """The potentials of the episodes under way."""
 
-    def __init__(self, env: NumberVectorEnv, scale: float, discount: float) -> None:
+    def __init__(self, env: BaseMemoryVectorEnv, scale: float, discount: float) -> None:
         self._env = env
         self._scale = scale
         self._discount = discount

@@ -12,19 +12,19 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from experiments.train.reward_shaping import Shaping
-from experiments.train.sb3_vec_env import Floats, NumberVecEnv
+from experiments.train.sb3_vec_env import Floats, NativeVecEnv
 from experiments.train.settings import TrainSettings
 
 _REPORTS = 16
 """Steps of the batch between two reports."""
 
 
-class TrainingVecEnv(NumberVecEnv):
+class TrainingVecEnv(NativeVecEnv):
     """Rewards are shaped; the returns in `info["episode"]` stay what the environment pays."""
 
-    def __init__(self, venv: NumberVectorEnv, shaping: Shaping | None) -> None:
+    def __init__(self, venv: BaseMemoryVectorEnv, shaping: Shaping | None) -> None:
         super().__init__(venv)
         self._shaping = shaping
 

@@ -17,13 +17,13 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.errors import ConfigError
 
 Floats = npt.NDArray[np.float32]
 
 
-class NumberVecEnv(VecEnv):
+class NativeVecEnv(VecEnv):
     """The adapter; `venv` must have been made with autoreset SAME_STEP.
 
     Observations are float32, rewards float32, as SB3 keeps them. `env_method("action_masks")` and
@@ -34,7 +34,7 @@ class NumberVecEnv(VecEnv):
         ConfigError: another autoreset mode.
     """
 
-    def __init__(self, venv: NumberVectorEnv) -> None:
+    def __init__(self, venv: BaseMemoryVectorEnv) -> None:
         if venv.autoreset_mode is not AutoresetMode.SAME_STEP:
             raise ConfigError(
                 "venv: expected autoreset_mode=AutoresetMode.SAME_STEP, which SB3 relies on, "

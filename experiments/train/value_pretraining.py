@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.envs.memory.batch_state import Ints
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
 from amemgym_env.seeding import generator
 from experiments.baselines.benchmark import Bench, Chooser, Which
@@ -43,7 +43,7 @@ class Examples(NamedTuple):
     legal: Masks  # (n, actions)
 
 
-def values(env: NumberVectorEnv, which: Ints, exams: int, discount: float) -> Values:
+def values(env: BaseMemoryVectorEnv, which: Ints, exams: int, discount: float) -> Values:
     """Return what each action is worth more than NOOP, (n, actions), of environments `which`.
 
     The sum over the next `exams` exams of the expected accuracy, exam k weighed by `discount`**k.
@@ -98,7 +98,7 @@ def examples(bench: Bench, player: Chooser, which: Which, seed: int) -> Examples
     random = generator("foresight", seed)
     parts: list[Examples] = []
 
-    def watch(env: NumberVectorEnv, observation: Floats) -> Ints:
+    def watch(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         actions = player(env, observation).astype(np.int64)
         masks = env.action_masks()
         alive = np.flatnonzero(~env.episodes.over())

@@ -1,18 +1,19 @@
-"""The rule of the number environments in numpy: many episodes as columns of arrays.
+"""Rules of an episode in numpy: a batch of episodes as columns of arrays.
 
-This is the one translation of `episode.py`, `memory.py`, `operations.py` and `reader.py` into
-arrays; tests prove it equal to a stack of scalar environments. There is no loop over episodes.
+This is the one translation of `episode.py`, `memory/bank.py`, `policies/actions.py` and
+`scenarios/answer_model.py` into arrays; tests prove it equal to a stack of scalar environments.
+There is no loop over episodes.
 
-Slots stand in the first axis, so that reductions over a bank run along memory. A bank is a column
-of rounds (see `tables.py`), first added first, without gaps; 0 is an empty place. An entry's
-similarity and position are packed into one integer, so that a plain maximum finds the most similar
-entry, the first of equals, and where it stands.
+Slots are the first axis, so that reductions over a bank run along memory. A bank is a column of
+rounds (see `tables.py`), first added first, without gaps; 0 is an empty place. Similarity and
+position of an entry are packed into one integer, so one maximum finds the most similar entry, the
+first of equals, and its position.
 """
 
 from __future__ import annotations
 
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,7 @@ class Snapshot(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """How the banks stand to the present messages; the entries of an empty bank are 0."""
+    """Similarities of the banks to the current messages; the entries of an empty bank are 0."""
 
     similarity: Slots  # (slots, N), NOTHING where empty; overwritten when something changes
     near_position: Slots  # (N,) of the most similar entry, `NOWHERE` in an empty bank
@@ -61,10 +62,11 @@ class Exams(NamedTuple):
     which: Ints  # (n,) the same as indices
     total: Floats  # (n,) expected accuracies, summed where several exams follow each other
     number: Ints | None  # (n,) of exams; None: one each
+    each: tuple[tuple[Ints, Floats], ...]  # episodes and their accuracies, exam after exam
 
 
 class ArrayEpisodes:
-    """N episodes under way. An episode that has ended waits for `begin`."""
+    """N parallel episodes. An episode that has ended waits for `begin`."""
 
     def __init__(
         self, pool: Pool, num_envs: int, capacity: int, top_k: int, confusion: float
@@ -92,7 +94,7 @@ class ArrayEpisodes:
         self.follow_pool()
 
     def follow_pool(self) -> None:
-        """Take over the pool's layout when it has been laid out anew."""
+        """Adopt the pool's layout when that has changed."""
         pool = self.pool
         if self._version == pool.version:
             return
@@ -153,6 +155,18 @@ class ArrayEpisodes:
         self.rounds = self.pool.rounds[self.script]  # (N,)
         self._ranking = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without views and caches, which do not survive a copy."""
+        return {
+            "arguments": (self.pool, self.num_envs, self.capacity, self.top_k, self.confusion),
+            "snapshot": self.snapshot(),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Lay the arrays out anew, and continue from the state."""
+        self.__init__(*state["arguments"])  # type: ignore[misc]
+        self.restore(state["snapshot"])
+
     def begin(self, which: Ints, scripts: Ints) -> None:
         """Let the episodes `which` begin anew with these rows of the pool."""
         row = scripts * self.pool.texts
@@ -168,7 +182,7 @@ class ArrayEpisodes:
         self._ranking = None
 
     def ranking(self) -> Ranking:
-        """Return how the banks stand to the present messages; kept until something changes."""
+        """Return the ranking of the banks for the current messages; cached until a change."""
         if self._ranking is None:
             self._ranking = self._rank()
         return self._ranking
@@ -197,11 +211,11 @@ class ArrayEpisodes:
             self._facts[texts].view(np.int16).reshape(self.num_envs, 3, 4),
         )
 
-    def change(self, remove: Slots, overwrite: Slots, add: Bools) -> None:
-        """Change the banks by the present messages, and go on to the next round.
+    def step(self, remove: Slots, overwrite: Slots, add: Bools) -> None:
+        """Apply the current messages to the banks, and go on to the next round.
 
-        Of each bank the entry at position `remove` goes, then the one at `overwrite` becomes the
-        message, then the message is added; `NOWHERE`: none does. Callers see to it that at most
+        In each bank the entry at position `remove` is deleted, then the one at `overwrite` replaced
+        by the message, then the message is added; `NOWHERE` means none. Callers ensure that at most
         one text is written and that there is room.
         """
         self._exam = self.ranking().facts[:, 0, EXAM]
@@ -241,26 +255,29 @@ class ArrayEpisodes:
         return found
 
     def exams(self) -> Exams:
-        """Return the exams to which the last round has led; call after `change`.
+        """Return the exams to which the last round has led; call after `step`.
 
-        Accuracies are the expectation of `reader.choice_probabilities`.
+        Accuracies are the expectation of `answer_model.choice_probabilities`.
         """
         mask = self._exam >= _ZERO
         which = mask.nonzero()[0]
         if not which.size:
-            return Exams(mask, which, np.zeros(0), None)
+            return Exams(mask, which, np.zeros(0), None, ())
         first = self._exam[which].astype(np.int64)
         readings = self.readings(which)
         total = self.expected_accuracy(which, first, readings)
         if not self._exams_in_a_row:
-            return Exams(mask, which, total, None)
+            return Exams(mask, which, total, None, ((which, total),))
         number = self._last_exam[self.text[which] - 1] - first + 1
         # Where sessions are missing, exams follow each other without a round between them.
+        each = [(which, total.copy())]
         for step in range(1, int(number.max())):
             again = (number > step).nonzero()[0]
             part = readings[:, :, again]
-            total[again] += self.expected_accuracy(which[again], first[again] + step, part)
-        return Exams(mask, which, total, number)
+            found = self.expected_accuracy(which[again], first[again] + step, part)
+            total[again] += found
+            each.append((which[again], found))
+        return Exams(mask, which, total, number, tuple(each))
 
     def readings(self, which: Ints) -> Slots:
         """Return what is read of each needed variable, newest and stale, (2, M, n, Q).

@@ -1,15 +1,15 @@
-"""`AMemGymMemory-v0` and `AMemGymSlots-v0`: memory management as a problem of numbers.
+"""`AMemGymMemory-v0` and `AMemGymSlots-v0`: memory management with numeric observations.
 
-The same `Episode` as `AMemGym-v0`, without text in or out: the message of each round is written
-as it is shown, or not. An entry's turn is the number of the round that wrote it, so it also says
-where the entry's rows stand in the tables.
+The same `Episode` as `AMemGym-v0` without text: the message of each round is stored as it is shown,
+or not. An entry's turn is the number of the round that wrote it, and the index of its rows in the
+tables.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import gymnasium as gym
 import numpy as np
@@ -18,15 +18,21 @@ from gymnasium import spaces
 
 from amemgym_env.agent import Operation, Phase
 from amemgym_env.envs.memory.expected_reward import Expectation
-from amemgym_env.envs.memory.settings import NumberSettings
+from amemgym_env.envs.memory.pool import copied
+from amemgym_env.envs.memory.settings import MemoryEnvSettings
 from amemgym_env.envs.memory.tables import shown_texts
+from amemgym_env.envs.rewards import ExpectedRewards
+from amemgym_env.envs.series import EpisodeSeries, checked_seed
 from amemgym_env.episode import Action, Episode
-from amemgym_env.errors import ActionError, ConfigError, EpisodeOver
+from amemgym_env.errors import ConfigError, EpisodeOver
 from amemgym_env.memory.bank import Bank
 from amemgym_env.policies.actions import (
-    legal_macros,
-    legal_slots,
-    macro_operations,
+    MemoryAction,
+    checked_action,
+    legal_memory_actions,
+    legal_slot_actions,
+    memory_operations,
+    slot_action_count,
     slot_operations,
 )
 from amemgym_env.policies.features import (
@@ -42,32 +48,41 @@ Info = dict[str, Any]
 _EXAM = Action()
 
 
-class NumberEnv(gym.Env[Floats, np.int64], ABC):
-    """What both number environments share: everything but the actions and the observation.
+class BaseMemoryEnv(gym.Env[Floats, np.int64], ABC):
+    """Base of both environments: everything but the actions and the observation.
 
-    Info: at `reset` scenario (id) and seed (of the script); at a step that ends a period accuracy
-    (expected, in [0, 1]), and in the last step accuracies (of all exams).
+    Info at `reset`: scenario (id) and seed (of the script). Info at a step: accuracy (expected, in
+    [0, 1]) when it ends a period; masked (True) when its action was masked and played as NOOP; in
+    the last step accuracies (of all exams) and masked_actions (their number in the episode).
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}  # type: ignore[misc]
 
     def __init__(self, scenarios: Any = "train", **settings: Any) -> None:
-        self.settings = NumberSettings.of(scenarios, **settings, keep_scripts=True)
+        self.settings = MemoryEnvSettings.of(scenarios, **settings, keep_scripts=True)
         self.pool = self.settings.pool
         self.features = self.pool.features
         self.render_mode = None
-        self._seed: int | None = None
-        self._number = -1
+        self._series = EpisodeSeries(self.settings.max_steps)
+        self._rewards = ExpectedRewards(self.settings.reward)
+        self._masked = 0
         self._row = -1
         self._actions = 0
         self._episode: Episode | None = None
-        self._ended = True
-        self._steps = 0
+        self.pool.join(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy that continues exactly as the original, with a pool of its own."""
+        return copied(self, memo)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state, and protect the pool's row in use."""
+        vars(self).update(state)
         self.pool.join(self)
 
     @property
     def episode(self) -> Episode:
-        """The episode as it stands.
+        """The current episode.
 
         Raises:
             EpisodeOver: before the first `reset()`.
@@ -77,7 +92,7 @@ class NumberEnv(gym.Env[Floats, np.int64], ABC):
         return self._episode
 
     def rows_in_use(self) -> Iterable[int]:
-        """Return the pool's row of the episode under way."""
+        """Return the pool's row of the current episode."""
         return () if self._row < 0 else (self._row,)
 
     def reset(
@@ -91,19 +106,15 @@ class NumberEnv(gym.Env[Floats, np.int64], ABC):
         Raises:
             ConfigError: an unknown option or scenario.
         """
-        super().reset(seed=seed)
-        if seed is not None:
-            self._seed, self._number = int(seed), -1
-        elif self._seed is None:
-            self._seed = int(self.np_random.integers(2**63))
-        self._number += 1
-        self._begin(self._drawn(self._seed, options or {}))
+        chosen = None if seed is None else checked_seed(seed)
+        super().reset(seed=chosen)
+        self._begin(self._drawn(self._series.begin(chosen, self.np_random), options or {}))
         self._episode = Episode.start(
             self.pool.script(self._row), Bank(capacity=self.settings.capacity)
         )
         self._to_next_round()
-        self._accuracies: list[float] = []
-        self._steps, self._ended = 0, False
+        self._rewards = ExpectedRewards(self.settings.reward)
+        self._masked = 0
         return self._observe(), self._reset_info()
 
     def _drawn(self, seed: int, options: Mapping[str, Any]) -> int:
@@ -112,8 +123,8 @@ class NumberEnv(gym.Env[Floats, np.int64], ABC):
             raise ConfigError(f"options: expected 'scenario' alone, found {unknown[0]!r}")
         if "scenario" in options:
             rows = self.pool.rows_of(options["scenario"])
-            return rows[self._number % len(rows)]
-        return self.pool.draw(seed, self._number)
+            return rows[self._series.number % len(rows)]
+        return self.pool.draw(seed, self._series.number)
 
     def _begin(self, row: int) -> None:
         self._row = row
@@ -132,36 +143,31 @@ class NumberEnv(gym.Env[Floats, np.int64], ABC):
         return {"scenario": script.scenario.id, "seed": script.seed}
 
     def step(self, action: Any) -> tuple[Floats, float, bool, bool, Info]:
-        """Write the present message, or not, and go on to the next.
+        """Apply an action to the current message, and go on to the next.
 
         Raises:
-            ActionError: no integer, or one outside the action space.
+            ActionError: not an integer of the action space.
             EpisodeOver: the episode has ended, or none has begun.
         """
-        episode = self._episode
-        if episode is None or self._ended:
-            raise EpisodeOver("the episode is over; call reset() to begin another")
-        operations = self._operations(self._checked(action), episode)
-        self._episode = episode.advance(Action("", operations)).episode
-        self._steps += 1
-        accuracies = self._to_next_round()
-        reward = 0.0
-        terminated = self._episode.over
+        self._series.check()
+        episode = self.episode
+        chosen = checked_action(action, self._actions)
         info: Info = {}
-        if accuracies:
-            self._accuracies += accuracies
-            info["accuracy"] = sum(accuracies) / len(accuracies)
-            if self.settings.reward == "period":
-                reward = sum(accuracies)
-            elif terminated:
-                reward = sum(self._accuracies) / len(self._accuracies)
-        limit = self.settings.max_steps
-        truncated = not terminated and limit is not None and self._steps >= limit
-        self._ended = terminated or truncated
+        operations = self._operations(chosen, episode)
+        if chosen and not operations:  # a legal action writes something
+            self._masked += 1
+            info["masked"] = True
+        self._episode = episode.advance(Action("", operations)).episode
+        accuracies = self._to_next_round()
+        terminated = self._episode.over
+        reward = self._rewards.pay(accuracies, terminated, info)
+        truncated = self._series.step(terminated)
+        if terminated or truncated:
+            info["masked_actions"] = self._masked
         return self._observe(), reward, terminated, truncated, info
 
     def _to_next_round(self) -> list[float]:
-        """Hold the exams that come next; return their expected accuracies."""
+        """Hold the exams before the next round; return their expected accuracies."""
         episode = self.episode
         places, position = episode.places, episode.position
         if position >= len(places) or places[position].phase is not Phase.EXAM:
@@ -173,25 +179,6 @@ class NumberEnv(gym.Env[Floats, np.int64], ABC):
             episode = episode.advance(_EXAM).episode
         self._episode = episode
         return accuracies
-
-    def _checked(self, action: Any) -> int:
-        size = self._actions
-        if type(action) is not int:
-            if isinstance(action, bool) or not (
-                isinstance(action, int | np.integer)
-                or (
-                    isinstance(action, np.ndarray)
-                    and action.shape in ((), (1,))
-                    and np.issubdtype(action.dtype, np.integer)
-                )
-            ):
-                raise ActionError(
-                    f"action: expected an integer in 0..{size - 1}, found {action!r:.80}"
-                )
-            action = int(action) if not isinstance(action, np.ndarray) else int(action.item())
-        if not 0 <= action < size:
-            raise ActionError(f"action: expected an integer in 0..{size - 1}, found {action!r}")
-        return int(action)
 
     def _sight(self, episode: Episode) -> Sight:
         turn = episode.turn
@@ -219,12 +206,9 @@ class NumberEnv(gym.Env[Floats, np.int64], ABC):
             "scenario": episode.script.scenario.id,
             "script_seed": episode.script.seed,
             "episode": episode.to_json(),
-            "accuracies": list(self._accuracies),
-            "steps": self._steps,
-            "ended": self._ended,
-            "seed": self._seed,
-            "number": self._number,
-            "generator": self.np_random.bit_generator.state,
+            "accuracies": list(self._rewards.accuracies),
+            "masked": self._masked,
+            **self._series.get_state(self.np_random),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> tuple[Floats, Info]:
@@ -244,35 +228,34 @@ class NumberEnv(gym.Env[Floats, np.int64], ABC):
                     f"{state['scenario']!r} with script seed {state['script_seed']!r}"
                 )
             episode = Episode.restore(self.pool.script(row), state["episode"])
-            accuracies, steps = list(state["accuracies"]), int(state["steps"])
-            ended, seed, number = bool(state["ended"]), state["seed"], state["number"]
-            self.np_random.bit_generator.state = state["generator"]
-        except (KeyError, TypeError) as error:
+            accuracies, masked = [float(a) for a in state["accuracies"]], int(state["masked"])
+        except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(
-                f"snapshot: expected what get_state() returned, found {error!r} wrong in it"
+                f"snapshot: expected the return value of get_state(), found {error!r} in it"
             ) from error
+        self._series.set_state(state, self.np_random)
         self._begin(row)
-        self._episode, self._accuracies, self._steps = episode, accuracies, steps
-        self._ended, self._seed, self._number = ended, seed, number
+        self._episode, self._masked = episode, masked
+        self._rewards = ExpectedRewards(self.settings.reward, accuracies)
         return self._observe(), self._reset_info()
 
     @abstractmethod
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return which actions do something now, shape (actions,); action 0 is always legal."""
+        """Return which actions are legal now, shape (actions,); action 0 always is."""
 
     @abstractmethod
     def _operations(self, action: int, episode: Episode) -> tuple[Operation, ...]:
-        """Return what an action writes in the present round."""
+        """Return the operations of an action in the current round; none when it is masked."""
 
     @abstractmethod
     def _observe(self) -> Floats:
-        """Return the observation of the present round."""
+        """Return the observation of the current round."""
 
 
-class AMemGymMemoryEnv(NumberEnv):
-    """The user's message is a candidate: leave, add, update the nearest entry, or delete it.
+class AMemGymMemoryEnv(BaseMemoryEnv):
+    """The user's message is a candidate: skip, add, replace the nearest entry, or delete it.
 
-    Arguments: see `number_settings.py`. Actions: see `operations.py`. Observation: a float32 Box,
+    Arguments: see `settings.py`. Actions: see `policies/actions.py`. Observation: a float32 Box,
     shape (features,), columns `feature_names`; all 0 after the end. Reward: the expected accuracy
     of the exam in the last round of each period, in [0, 1], else 0.
     """
@@ -281,20 +264,20 @@ class AMemGymMemoryEnv(NumberEnv):
         super().__init__(scenarios, **settings)
         self.feature_names = self.features.feature_names
         self.observation_space = spaces.Box(-LIMIT, LIMIT, (len(self.feature_names),), np.float32)
-        self._actions = 4
+        self._actions = len(MemoryAction)
         self.action_space = spaces.Discrete(self._actions)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return which of the four actions do something now, shape (4,)."""
-        return np.array(legal_macros(len(self.episode.bank.entries)))
+        """Return which of the four actions are legal now, shape (4,)."""
+        return np.array(legal_memory_actions(len(self.episode.bank.entries)))
 
     def _operations(self, action: int, episode: Episode) -> tuple[Operation, ...]:
         entries = episode.bank.entries
         near = 0
-        if action >= 2 and entries:
+        if action >= MemoryAction.UPDATE and entries:
             row = self._similarity[episode.turn + 1].tolist()
             near = nearest_entry([row[entry.turn + 1] for entry in entries])
-        return macro_operations(
+        return memory_operations(
             action, self._shown[episode.turn], entries, self.settings.capacity, near
         )
 
@@ -309,10 +292,10 @@ class AMemGymMemoryEnv(NumberEnv):
         return observation
 
 
-class AMemGymSlotsEnv(NumberEnv):
-    """The action also chooses which entry to overwrite, give up or delete.
+class AMemGymSlotsEnv(BaseMemoryEnv):
+    """The action also chooses the entry to replace or delete.
 
-    Arguments: see `number_settings.py`. Actions: see `operations.py`. Observation: a float32 Box,
+    Arguments: see `settings.py`. Actions: see `policies/actions.py`. Observation: a float32 Box,
     shape (1 + capacity, columns): the message (`message_names`), then the entries in the bank's
     order (`slot_names`), rows of 0 for empty places. Reward as in `AMemGymMemory-v0`.
     """
@@ -325,12 +308,12 @@ class AMemGymSlotsEnv(NumberEnv):
         self.observation_space = spaces.Box(
             -LIMIT, LIMIT, (1 + capacity, len(self.slot_names)), np.float32
         )
-        self._actions = 2 + 2 * capacity
+        self._actions = slot_action_count(capacity)
         self.action_space = spaces.Discrete(self._actions)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return which actions do something now, shape (2 + 2 * capacity,)."""
-        return np.array(legal_slots(len(self.episode.bank.entries), self.settings.capacity))
+        """Return which actions are legal now, shape (2 + 2 * capacity,)."""
+        return np.array(legal_slot_actions(len(self.episode.bank.entries), self.settings.capacity))
 
     def _operations(self, action: int, episode: Episode) -> tuple[Operation, ...]:
         message = self._shown[episode.turn]

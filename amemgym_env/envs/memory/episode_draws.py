@@ -1,7 +1,7 @@
-"""Which script an episode plays: a hash of its series' seed and its number, and of nothing else.
+"""Draws of the script that an episode plays, from the seed of its series and its number alone.
 
-So the n-th episode of an environment is the same alone or among thousands. Written twice, in Python
-for one episode and in numpy for many; both give the same numbers. (SplitMix64.)
+The n-th episode of an environment is therefore the same alone or in a batch. `draw` and `draw_many`
+are the same hash (SplitMix64) in Python and in numpy.
 """
 
 from __future__ import annotations
@@ -11,9 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from amemgym_env.seeding import digest
+
 _MASK = 2**64 - 1
 _SEED_STEP, _NUMBER_STEP = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
 _MIX_1, _MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+def series_seeds(seed: int, count: int) -> npt.NDArray[np.uint64]:
+    """Return the seeds of the `count` series of a batch, shape (count,).
+
+    Seed and index are hashed together, so batches of different seeds share no series.
+    """
+    drawn = (digest("series", seed, index)[:8] for index in range(count))
+    return np.array([int.from_bytes(part, "big") for part in drawn], np.uint64)
 
 
 def draw(seed: int, number: int, size: int) -> int:

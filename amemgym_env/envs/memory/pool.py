@@ -7,9 +7,10 @@ end undisturbed. So memory does not grow with the number of scenarios, only with
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -72,6 +73,31 @@ class Scripts:
         return build(scenario, self.difficulty, self.seed + turn, others=others, **self._settings)
 
 
+E = TypeVar("E", bound="PoolEnv")
+
+
+class PoolEnv(Protocol):
+    """An environment that plays a pool and can take over a state."""
+
+    pool: Pool
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state."""
+        ...
+
+
+def copied(env: E, memo: dict[int, Any]) -> E:
+    """Return a deep copy of an environment that plays a pool, with a copy of its pool."""
+    pool = env.pool
+    if memo.get(id(pool), pool) is pool:
+        memo[id(pool)] = pool.copy()
+    other = memo[id(env)] = object.__new__(type(env))
+    state = {name: copy.deepcopy(value, memo) for name, value in vars(env).items()}
+    state["pool"] = memo[id(pool)]
+    other.__setstate__(state)
+    return other
+
+
 class ScriptSource(Protocol):
     """Where a pool's scripts come from; must pickle for use in other processes."""
 
@@ -127,17 +153,26 @@ class Pool:
         self.open = np.arange(size)  # (size,) rows that episodes draw from, oldest first
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Pool:
-        """Return the pool itself: copies of an environment's spec share it."""
+        """Return the pool itself: Gymnasium copies the arguments of `make`, which share a pool."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave players and scripts behind: another process has its own."""
-        return {**vars(self), "_players": None, "_scripts": {}}
+        """Return the state without players, cached scripts and views of `facts`."""
+        left = ("_players", "_scripts", "nearest_question", "asking", "twin_similarity", "exam")
+        return {name: value for name, value in vars(self).items() if name not in left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take a state over without players."""
-        vars(self).update(state, _players=weakref.WeakSet())
-        self._name_facts()  # views do not survive pickling
+        """Take over a state, without players."""
+        vars(self).update(state, _players=weakref.WeakSet(), _scripts={})
+        self._name_facts()
+
+    def copy(self) -> Pool:
+        """Return a pool with arrays of its own and the same source of scripts."""
+        other = object.__new__(Pool)
+        copies = (list, np.ndarray)
+        state = self.__getstate__().items()
+        other.__setstate__({n: v.copy() if isinstance(v, copies) else v for n, v in state})
+        return other
 
     def _tables_of(self, number: int, row: int) -> ScriptTables:
         script = self.source(number)

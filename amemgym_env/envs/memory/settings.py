@@ -1,4 +1,4 @@
-"""Settings that the number environments share, checked before anything is played.
+"""Settings of the memory environments, checked before an episode begins.
 
 | argument | default | meaning |
 |---|---|---|
@@ -27,9 +27,15 @@ from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
-from amemgym_env.envs.arguments import Limit, checked_limit, checked_scenarios, one_of
+from amemgym_env.envs.arguments import (
+    Limit,
+    checked_limit,
+    checked_scenarios,
+    one_of,
+    refuse_unknown,
+)
 from amemgym_env.envs.memory.pool import Pool, Scripts
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.sets import recipe
@@ -81,7 +87,7 @@ class GeneratedScenarios(Sequence[Scenario]):
 
 
 @dataclass(frozen=True)
-class NumberSettings:
+class MemoryEnvSettings:
     """The settings of a number environment, checked."""
 
     pool: Pool
@@ -114,7 +120,8 @@ class NumberSettings:
         privileged: bool = False,
         embedder: Embedder = DEFAULT,
         keep_scripts: bool = False,
-    ) -> NumberSettings:
+        **unknown: Any,
+    ) -> MemoryEnvSettings:
         """Return the settings; see the table of this module.
 
         `keep_scripts` is for environments that play scripts and not tables alone.
@@ -122,6 +129,7 @@ class NumberSettings:
         Raises:
             ConfigError: a value outside its range; ScenarioError: a scenario breaks a rule.
         """
+        refuse_unknown(unknown, cls.of)
         level = named_difficulty(difficulty)
         held = checked_limit("capacity", capacity, level.capacity, least=1)
         if held is None or held > _MOST_ENTRIES:

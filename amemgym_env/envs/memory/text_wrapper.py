@@ -1,8 +1,10 @@
-"""`MemoryOperations(gym.make("AMemGym-v0", difficulty="default"))`: the number problem over text.
+"""Wrapper with the actions and observations of `AMemGymMemory-v0` over the text environment.
 
-The same rule as `AMemGymMemory-v0`: operations from `operations.py`, observations from
-`features.TextFeatures`, reward from `reader.choice_probabilities` over the entries that the text
-environment retrieves. Slow, for people who start from the text id; for training take the other.
+    MemoryOperations(gym.make("AMemGym-v0", difficulty="default"))
+
+The rules are those of `AMemGymMemory-v0`: actions from `policies/actions.py`, observations from
+`features.TextFeatures`, rewards from `answer_model.choice_probabilities` over the entries that the
+text environment retrieves. It is slow; train on `AMemGymMemory-v0`.
 """
 
 from __future__ import annotations
@@ -16,11 +18,17 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from amemgym_env.agent import Entry, Phase, shown_message
+from amemgym_env.envs.rewards import ExpectedRewards
 from amemgym_env.envs.text.actions import answers, say, values
 from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.errors import ConfigError
 from amemgym_env.memory.embedding import DEFAULT, Embedder
-from amemgym_env.policies.actions import legal_macros, macro_operations
+from amemgym_env.policies.actions import (
+    MemoryAction,
+    checked_action,
+    legal_memory_actions,
+    memory_operations,
+)
 from amemgym_env.policies.features import FeatureSet, Floats, TextFeatures
 from amemgym_env.policies.wording import LIMIT
 from amemgym_env.scenarios.answer_model import AnswerModelParameters, choice_probabilities
@@ -29,10 +37,12 @@ Info = dict[str, Any]
 
 
 class MemoryOperations(gym.Wrapper[Any, Any, Any, Any]):
-    """Turns the text environment into rounds with four actions on the memory.
+    """The text environment as rounds with four memory actions.
 
-    Replies are empty; exams are answered by the reader's most probable choices, probes not at all.
-    Reward: the expected accuracy of the reader in the last round of each period.
+    Replies are empty. Exams are answered by the most probable choices of the answer model, probes
+    are not answered. Reward: the expected accuracy in the last round of each period, or with
+    `reward="terminal"` of the text environment the mean over all exams in the last step. Info as in
+    `AMemGymMemory-v0`, on top of the text environment's.
 
     Args:
         env: an `AMemGym-v0` with a bounded memory.
@@ -68,7 +78,7 @@ class MemoryOperations(gym.Wrapper[Any, Any, Any, Any]):
         self.features = FeatureSet.of(embedder, profile=profile, question_blind=text.question_blind)
         self.feature_names = self.features.feature_names
         self.observation_space = spaces.Box(-LIMIT, LIMIT, (len(self.feature_names),), np.float32)
-        self.action_space = spaces.Discrete(4)
+        self.action_space = spaces.Discrete(len(MemoryAction))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -79,30 +89,45 @@ class MemoryOperations(gym.Wrapper[Any, Any, Any, Any]):
         self._observer = TextFeatures(
             self.features, self._capacity, self._embedder, script.scenario.profile_text
         )
+        self._rewards, self._masked = ExpectedRewards(self._text.reward_mode), 0
         observation, _, _, _, info = self._to_next_round(observation, info)
         return self._features(observation), info
 
     def step(self, action: Any) -> tuple[Floats, float, bool, bool, Info]:
-        """Apply a `Macro` to the present message, and go on to the next round."""
+        """Apply a `MemoryAction` to the current message, and go on to the next round.
+
+        Raises:
+            ActionError: not an integer in 0..3.
+            EpisodeOver: the episode has ended, or none has begun.
+        """
         episode = self._text.episode
+        chosen = checked_action(action, len(MemoryAction))
         entries = episode.bank.entries
         near = 0
-        if int(action) >= 2 and entries:
+        if chosen >= MemoryAction.UPDATE and entries:
             near = self._observer.nearest(self._shown(), entries)
-        operations = macro_operations(int(action), self._shown(), entries, self._capacity, near)
+        operations = memory_operations(chosen, self._shown(), entries, self._capacity, near)
         observation, _, terminated, truncated, info = self.env.step(say("", *operations))
-        observation, reward, ended, cut, info = self._to_next_round(observation, info)
+        observation, held, ended, cut, info = self._to_next_round(observation, info)
         terminated, truncated = terminated or ended, truncated or cut
+        info = dict(info)
+        if chosen and not operations:
+            self._masked += 1
+            info["masked"] = True
+        reward = self._rewards.pay(held, terminated, info)
+        if terminated or truncated:
+            info["masked_actions"] = self._masked
         return self._features(observation), reward, terminated, truncated, info
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
-        """Return which of the four actions do something now, shape (4,)."""
-        return np.array(legal_macros(len(self._text.episode.bank.entries)))
+        """Return which of the four actions are legal now, shape (4,)."""
+        return np.array(legal_memory_actions(len(self._text.episode.bank.entries)))
 
     def _to_next_round(
         self, observation: dict[str, Any], info: Info
-    ) -> tuple[dict[str, Any], float, bool, bool, Info]:
-        reward, terminated, truncated = 0.0, False, False
+    ) -> tuple[dict[str, Any], list[float], bool, bool, Info]:
+        """Answer exams and probes up to the next round; return the expected accuracies."""
+        terminated, truncated = False, False
         accuracies: list[float] = []
         while not self._text.episode.over and not truncated:
             phase = Phase(observation["phase"])
@@ -115,10 +140,7 @@ class MemoryOperations(gym.Wrapper[Any, Any, Any, Any]):
             else:
                 action = values(())
             observation, _, terminated, truncated, info = self.env.step(action)
-        if accuracies:
-            reward = sum(accuracies)
-            info = {**info, "accuracy": reward / len(accuracies)}
-        return observation, reward, terminated, truncated, info
+        return observation, accuracies, terminated, truncated, info
 
     def _read(self, questions: Sequence[Any], period: int) -> tuple[float, list[int]]:
         """Return the expected accuracy of an exam, and the most probable choices as shown."""
@@ -138,7 +160,7 @@ class MemoryOperations(gym.Wrapper[Any, Any, Any, Any]):
         return total / len(questions), chosen
 
     def _exposures(self, entry: Entry) -> tuple[tuple[str, str], ...]:
-        # Every entry is a message as shown, and an entry's turn says which.
+        # Every entry is a message as shown; its turn is the number of the message.
         return self._text.episode.script.utterances[entry.turn].exposures
 
     def _shown(self) -> str:

@@ -1,13 +1,13 @@
-"""What the native vector environments share: series of episodes, autoreset, infos, snapshots.
+"""Base of the native vector environments: series of episodes, autoreset, infos, snapshots.
 
-The rule of an episode is in `array_episodes.py`, actions and observations in `vector_env.py`.
+The rules of an episode are in `batch_state.py`, actions and observations in `vector_env.py`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from amemgym_env.envs.memory.batch_state import ArrayEpisodes, Bools, Ints, Snapshot
-from amemgym_env.envs.memory.settings import NumberSettings
+from amemgym_env.envs.memory.episode_draws import series_seeds
+from amemgym_env.envs.memory.pool import copied
+from amemgym_env.envs.memory.settings import MemoryEnvSettings
+from amemgym_env.envs.series import checked_seed
 from amemgym_env.errors import ActionError, ConfigError, EpisodeOver
 
 Info = dict[str, Any]
@@ -33,15 +36,17 @@ class BatchSnapshot(NamedTuple):
     numbers: npt.NDArray[np.uint64]  # (N,) episodes begun since the seed
     steps: Ints  # (N,)
     ended: Bools  # (N,) NEXT_STEP: the next step begins a new episode
-    earned: Rewards  # (2, N) sum and number of the accuracies so far
+    exams: Rewards  # (periods, N) accuracies so far
+    held: Ints  # (N,) exams so far
+    masked: Ints  # (N,) masked actions of the episode
 
 
-class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC):
-    """What both vector environments share: everything but the actions and the observation.
+class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC):
+    """Base of both vector environments: everything but the actions and the observation.
 
     Args:
-        num_envs: number N of episodes under way, >= 1.
-        scenarios, settings: see `number_settings.py`.
+        num_envs: number N of parallel episodes, >= 1.
+        scenarios, settings: see `settings.py`.
         max_episode_steps: another name of `max_steps`, as `gymnasium.make_vec` calls it.
         autoreset_mode: NEXT_STEP (the step after the last of an episode begins a new one, its
             action is ignored, its reward 0) or SAME_STEP (the last step returns the new episode's
@@ -69,7 +74,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
             raise ConfigError(f"num_envs: expected an integer of at least 1, found {num_envs!r}")
         if max_episode_steps is not None:
             settings.setdefault("max_steps", max_episode_steps)
-        self.settings = NumberSettings.of(scenarios, **settings)
+        self.settings = MemoryEnvSettings.of(scenarios, **settings)
         self.pool = self.settings.pool
         self.features = self.pool.features
         self.num_envs = num_envs
@@ -87,7 +92,9 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         self._numbers = np.zeros(num_envs, np.uint64)
         self._steps = np.zeros(num_envs, np.int64)
         self._ended = np.zeros(num_envs, np.bool_)
-        self._earned = np.zeros((2, num_envs))
+        self._exams = np.zeros((self.pool.periods, num_envs))  # accuracies so far, by exam
+        self._held = np.zeros(num_envs, np.int64)  # exams so far
+        self._masked = np.zeros(num_envs, np.int64)  # masked actions of the episode
         self.single_action_space = self._action_space()
         self._actions = int(self.single_action_space.n)
         self.single_observation_space = self._observation_space()
@@ -95,8 +102,17 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.pool.join(self)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy that continues exactly as the original, with a pool of its own."""
+        return copied(self, memo)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a state, and protect the pool's rows in use."""
+        vars(self).update(state)
+        self.pool.join(self)
+
     def rows_in_use(self) -> Iterable[int]:
-        """Return the pool's rows of the episodes under way."""
+        """Return the pool's rows of the current episodes."""
         return () if self._seeds is None else np.unique(self.episodes.script).tolist()
 
     def reset(
@@ -105,7 +121,10 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Floats, Info]:
-        """Begin new episodes; `seed` s begins new series, seeded s, s + 1, … or one by one.
+        """Begin new episodes; `seed` begins new series.
+
+        An integer seeds all series through `series_seeds`, so that batches of different seeds share
+        none; a sequence of N integers (or None) seeds them one by one.
 
         `options={"reset_mask": (N,) bools}` leaves the episodes outside of it as they are;
         `options={"scenario": id}` names the scenario of all.
@@ -122,9 +141,12 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         return self._observe(self.episodes.over()), self._reset_info({}, which)
 
     def _set_seeds(self, seed: int | Sequence[int | None] | None, which: Ints) -> None:
-        if isinstance(seed, int | np.integer):
-            super().reset(seed=int(seed))
-            given = np.arange(self.num_envs, dtype=np.uint64) + np.uint64(seed)
+        if seed is not None and (
+            isinstance(seed, str) or not isinstance(seed, Sequence | np.ndarray)
+        ):
+            number = checked_seed(seed)
+            super().reset(seed=number)
+            given = series_seeds(number, self.num_envs)
         elif self._seeds is None or seed is not None:
             drawn = self.np_random.integers(2**63, size=self.num_envs)
             given = drawn.astype(np.uint64) if self._seeds is None else self._seeds.copy()
@@ -132,7 +154,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
                 if len(seed) != self.num_envs:
                     raise ConfigError(f"seed: expected {self.num_envs} seeds, found {len(seed)}")
                 named = np.array([item is not None for item in seed])
-                given[named] = np.array([item for item in seed if item is not None], np.uint64)
+                given[named] = np.array([checked_seed(s) for s in seed if s is not None], np.uint64)
                 which = np.intersect1d(which, named.nonzero()[0])
         else:
             return
@@ -142,7 +164,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         self._numbers[which] = 0
 
     def _begin(self, which: Ints, options: dict[str, Any] | None = None) -> None:
-        """Begin the next episode of each of these; a refreshed pool is taken over here."""
+        """Begin the next episode of each of these, from the pool as it is now."""
         assert self._seeds is not None
         numbers = self._numbers[which]
         if options:
@@ -150,9 +172,13 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         else:
             rows = self.pool.draw_many(self._seeds[which], numbers)
         self.episodes.begin(which, rows)
+        missing = self.pool.periods - len(self._exams)
+        if missing > 0:  # the pool has got a longer scenario
+            self._exams = np.vstack([self._exams, np.zeros((missing, self.num_envs))])
         self._numbers[which] = numbers + np.uint64(1)
         self._steps[which] = 0
-        self._earned[:, which] = 0.0
+        self._held[which] = 0
+        self._masked[which] = 0
 
     def _named(self, options: dict[str, Any], numbers: npt.NDArray[np.uint64]) -> Ints:
         unknown = [name for name in options if name != "scenario"]
@@ -163,7 +189,7 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         return chosen
 
     def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
-        """Write the present messages, or not, and go on.
+        """Apply actions, (N,), to the current messages, and go on to the next.
 
         Raises:
             ActionError: not N integers of the action space.
@@ -178,7 +204,10 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         resetting = np.count_nonzero(self._ended)
         if resetting:
             chosen = np.where(self._ended, 0, chosen)
-        self.apply(chosen)
+        masked = self.apply(chosen)
+        if masked.any():
+            infos["masked"], infos["_masked"] = masked, masked.copy()
+            self._masked += masked
         self._steps += 1
         if resetting:
             which = self._ended.nonzero()[0]
@@ -193,6 +222,8 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         else:
             truncated = (self._steps >= limit) & ~terminated
             ended = terminated | truncated
+        if ended.any():
+            self._report(ended, terminated, infos)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             if ended.any():
                 infos = self._start_over(ended, truncated, infos)
@@ -202,41 +233,50 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         return self._observe(over), reward, terminated, truncated, infos
 
     def _pay(self, terminated: Bools, infos: Info) -> Rewards:
-        """Return the rewards of the exams that have just been held."""
+        """Return the rewards of the exams of this step, and keep their accuracies."""
         reward = np.zeros(self.num_envs)
-        mask, which, total, number = self.episodes.exams()
+        mask, which, total, number, each = self.episodes.exams()
         if which.size:
             accuracy = np.zeros(self.num_envs)
             accuracy[which] = total if number is None else total / number
             infos["accuracy"], infos["_accuracy"] = accuracy, mask
+            for held, accuracies in each:
+                self._exams[self._held[held], held] = accuracies
+                self._held[held] += 1
             if self.settings.reward == "period":
                 reward[which] = total
             else:
-                self._earned[0, which] += total
-                self._earned[1, which] += 1.0 if number is None else number
-                last = terminated.nonzero()[0]
-                reward[last] = self._earned[0, last] / self._earned[1, last]
+                for index in terminated.nonzero()[0].tolist():
+                    accuracies = self._exams[: self._held[index], index].tolist()
+                    reward[index] = sum(accuracies) / len(accuracies)
         return reward
 
+    def _report(self, ended: Bools, terminated: Bools, infos: Info) -> None:
+        """Complete the infos of the episodes that end with this step."""
+        infos["masked_actions"] = np.where(ended, self._masked, 0)
+        infos["_masked_actions"] = ended.copy()
+        if terminated.any():
+            accuracies = np.full(self.num_envs, None, dtype=object)
+            for index in terminated.nonzero()[0].tolist():
+                accuracies[index] = tuple(self._exams[: self._held[index], index].tolist())
+            infos["accuracies"], infos["_accuracies"] = accuracies, terminated.copy()
+
     def _start_over(self, ended: Bools, truncated: Bools, infos: Info) -> Info:
-        """SAME_STEP: put the last observation and info aside, and begin anew."""
+        """SAME_STEP: move the last observations and infos to `final_*`, and begin new episodes."""
         which = ended.nonzero()[0]
         if truncated.any():
             final = list(self._observe(self.episodes.over())[which])
         else:
             final = list(np.zeros((which.size, *self.single_observation_space.shape), np.float32))  # type: ignore[misc]
         last: Info = {}
-        if "accuracy" in infos:
-            mask = infos["_accuracy"] & ended
-            if mask.any():
-                last["accuracy"] = np.where(mask, infos["accuracy"], 0.0)
-                last["_accuracy"] = mask
-            left = infos["_accuracy"] & ~ended
-            if left.any():
-                infos["accuracy"] = np.where(left, infos["accuracy"], 0.0)
-                infos["_accuracy"] = left
-            else:
-                del infos["accuracy"], infos["_accuracy"]
+        for name in ("accuracy", "masked", "masked_actions", "accuracies"):
+            if name not in infos:
+                continue
+            values, mask = infos.pop(name), infos.pop(f"_{name}")
+            nothing = None if values.dtype == object else values.dtype.type()
+            for part, kept in ((last, mask & ended), (infos, mask & ~ended)):
+                if kept.any():
+                    part[name], part[f"_{name}"] = np.where(kept, values, nothing), kept
         observations = np.full(self.num_envs, None, dtype=object)
         for place, observation in zip(which.tolist(), final, strict=True):
             observations[place] = observation
@@ -261,7 +301,10 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         return infos
 
     def _checked(self, actions: Any) -> Ints:
-        array = np.asarray(actions)
+        try:
+            array = np.asarray(actions)
+        except ValueError:  # rows of different lengths
+            array = np.zeros(0, object)
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise ActionError(
                 f"actions: expected {self.num_envs} integers, found an array of shape "
@@ -290,7 +333,9 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
             self._numbers.copy(),
             self._steps.copy(),
             self._ended.copy(),
-            self._earned.copy(),
+            self._exams.copy(),
+            self._held.copy(),
+            self._masked.copy(),
         )
 
     def restore(self, snapshot: BatchSnapshot) -> Floats:
@@ -306,10 +351,11 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         self.episodes.restore(snapshot.episodes)
         self._seeds, self._numbers = snapshot.seeds.copy(), snapshot.numbers.copy()
         self._steps, self._ended = snapshot.steps.copy(), snapshot.ended.copy()
-        self._earned = snapshot.earned.copy()
+        self._exams, self._held = snapshot.exams.copy(), snapshot.held.copy()
+        self._masked = snapshot.masked.copy()
         return self._observe(self.episodes.over())
 
-    def fork(self, which: Sequence[int] | Ints | None = None) -> NumberVectorEnv:
+    def fork(self, which: Sequence[int] | Ints | None = None) -> BaseMemoryVectorEnv:
         """Return a new environment that continues copies of these episodes (None: of all).
 
         An index may come several times, so one state can be tried with several actions.
@@ -334,14 +380,16 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
                 state.numbers[chosen],
                 state.steps[chosen],
                 state.ended[chosen],
-                state.earned[:, chosen],
+                state.exams[:, chosen],
+                state.held[chosen],
+                state.masked[chosen],
             )
         )
         return other
 
     @abstractmethod
     def action_masks(self) -> Bools:
-        """Return which actions do something now, shape (N, actions); action 0 is always legal."""
+        """Return which actions are legal now, shape (N, actions); action 0 always is."""
 
     @abstractmethod
     def _action_space(self) -> spaces.Discrete:
@@ -352,10 +400,10 @@ class NumberVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC)
         """Return the observation space of one environment."""
 
     @abstractmethod
-    def apply(self, actions: Ints) -> None:
-        """Carry out valid actions, (N,), on the banks and go to the next round, without rewards.
+    def apply(self, actions: Ints) -> Bools:
+        """Apply valid actions, (N,), without rewards; return which were masked, (N,).
 
-        For looking ahead on a `fork()`; whoever plays calls `step`.
+        Low-level transition for lookahead on forks; use `step` to play.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""`AMemGym-v0`: the episode as a Gymnasium environment with text in and text out."""
+"""`AMemGym-v0`: an episode as a Gymnasium environment with text observations and actions."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from amemgym_env.agent import Exam, Probe, Turn
-from amemgym_env.envs.arguments import Limit, checked_limit, checked_scenarios, one_of
+from amemgym_env.envs.arguments import (
+    Limit,
+    checked_limit,
+    checked_scenarios,
+    one_of,
+    refuse_unknown,
+)
 from amemgym_env.envs.rewards import Floats, accuracies, accuracy, reward, scores_of
+from amemgym_env.envs.series import EpisodeSeries, checked_seed
 from amemgym_env.envs.text import actions, spaces
 from amemgym_env.envs.text.info import Info, missing_and_surplus, step_info, truth
 from amemgym_env.envs.text.observations import (
@@ -58,13 +65,13 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
     | store | `NumpyStore` | makes the store that searches the memory, `width -> Store` |
     | render_mode | None | "ansi": `render()` returns text; "human": steps are printed |
 
-    Observation, a dict of immutable values; each field is there in every phase, what does not
-    apply is 0 or empty:
+    Observation, a dict of immutable values. Every field is present in every phase; fields that do
+    not apply are 0 or empty:
 
     | field | content |
     |---|---|
-    | phase | 0 dialogue, 1 exam, 2 probe (`turn.Phase`) |
-    | period, session, round | where the episode stands, from 0 |
+    | phase | 0 dialogue, 1 exam, 2 probe (`agent.Phase`) |
+    | period, session, round | position in the episode, from 0 |
     | time | the session's scenario time, or the period's end (ISO 8601) |
     | message | the user's utterance |
     | memory | `Entry`s retrieved for it, most similar first; with "all", every one, oldest first |
@@ -74,7 +81,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
 
     In vector environments texts batch as tuples; `AsyncVectorEnv` needs `shared_memory=False`.
 
-    Action, a dict: see `actions.py`. Reward: see `info.reward`. `terminated` at the scenario's
+    Action, a dict: see `actions.py`. Reward: see `envs/rewards.py`. `terminated` at the scenario's
     end; `truncated` at `max_steps`, or when embedding, store or budget fails (`info["error"]` with
     `info["reason"]`, see `errors.Reason`).
 
@@ -109,7 +116,9 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         embedder: Embedder = DEFAULT,
         store: StoreFactory = NumpyStore,
         render_mode: str | None = None,
+        **unknown: Any,
     ) -> None:
+        refuse_unknown(unknown, type(self).__init__)
         level = named_difficulty(difficulty)
         self.scenarios = checked_scenarios(scenarios, limit)
         self.capacity = checked_limit("capacity", capacity, level.capacity, least=1)
@@ -128,21 +137,18 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._user = UserVoice(user)
         self._index = MemoryIndex(embedder, store)
         self.view = ReadOnlyView(self._index)
-        """The memory bank to look at: `entries()`, `search(text, k)`; stays valid over resets."""
+        """Read-only view of the bank: `entries()`, `search(text, k)`; valid across resets."""
         self.observation_space = spaces.observation_space()
         self.action_space = spaces.action_space()
-        self._seed: int | None = None
-        self._number = -1
-        self._steps = 0
-        self._ended = False
+        self._series = EpisodeSeries(self.max_steps)
         self._exams: tuple[float | None, ...] = ()
         self._episode: Episode | None = None
         self.applied: tuple[Applied, ...] = ()
-        """What became of the operations of the last step."""
+        """Outcomes of the operations of the last step."""
 
     @property
     def episode(self) -> Episode:
-        """The episode as it stands: script, bank, and the record of exams and probes.
+        """The current episode: script, bank, and the record of exams and probes.
 
         Raises:
             EpisodeOver: before the first `reset()`.
@@ -163,13 +169,10 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         Raises:
             ConfigError: an unknown option or scenario.
         """
-        super().reset(seed=seed)
-        if seed is not None:
-            self._seed, self._number = int(seed), -1
-        elif self._seed is None:
-            self._seed = int(self.np_random.integers(2**63))
-        self._number += 1
-        script = self._schedule.script(self._seed, self._number, options or {})
+        chosen = None if seed is None else checked_seed(seed)
+        super().reset(seed=chosen)
+        drawn = self._series.begin(chosen, self.np_random)
+        script = self._schedule.script(drawn, self._series.number, options or {})
         self._begin(Episode.start(script, Bank(capacity=self.capacity), self.diagnosis))
         observation, _ = self._observe()
         self._print(0)
@@ -183,13 +186,11 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
             EpisodeOver: the episode has ended, or none has begun.
         """
         episode = self.episode
-        if self._ended:
-            raise EpisodeOver("the episode is over; call reset() to begin another")
+        self._series.check()
         read = actions.read(action, episode.place.phase)
         spoken, spent = self._user.follow_up(episode, read.reply)
         after, applied, exam, _ = episode.advance(read, spoken)
         self._episode = after
-        self._steps += 1
         self._index.follow(after.bank, applied)
         self.applied = applied
         scores = None if exam is None else scores_of(after, exam)
@@ -198,14 +199,12 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         observation, error = self._observe()
         error = spent or error
         terminated = after.over
-        limited = self.max_steps is not None and self._steps >= self.max_steps
-        truncated = not terminated and (limited or error is not None)
-        self._ended = terminated or truncated
+        truncated = self._series.step(terminated, failed=error is not None)
         info = self._info(applied, scores, *missing_and_surplus(episode, read))
         if truncated and error is not None:
             info["error"] = f"{type(error).__name__}: {error}"
             info["reason"] = error.reason
-        if self._ended:
+        if self._series.ended:
             info["hash"] = after.digest()
         self._print(episode.position, told=True)
         return observation, reward(after, scores, self.reward_mode), terminated, truncated, info
@@ -230,7 +229,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
 
     @property
     def index_recall(self) -> tuple[int, int]:
-        """Nearest entries that an approximate store found, and those it was asked for, or zeros."""
+        """Nearest entries found and requested, of an approximate store; else zeros."""
         return self._index.recall
 
     def close(self) -> None:
@@ -244,12 +243,8 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
             "scenario": episode.script.scenario.id,
             "script_seed": episode.script.seed,
             "episode": episode.to_json(),
-            "steps": self._steps,
-            "ended": self._ended,
             "user": [self._user.calls, self._user.failures],
-            "seed": self._seed,
-            "number": self._number,
-            "generator": self.np_random.bit_generator.state,
+            **self._series.get_state(self.np_random),
         }
 
     def set_state(self, state: Mapping[str, Any]) -> tuple[Observation, Info]:
@@ -263,16 +258,13 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
             if script is None or script.key != state["episode"]["script"]:
                 script = self._schedule.build(state["scenario"], state["script_seed"])
             episode = Episode.restore(script, state["episode"])
-            steps, ended, (calls, failures) = state["steps"], state["ended"], state["user"]
-            seed, number = state["seed"], state["number"]
-            self.np_random.bit_generator.state = state["generator"]
-        except (KeyError, TypeError) as error:
+            calls, failures = state["user"]
+        except (KeyError, TypeError, ValueError) as error:
             raise ConfigError(
-                f"snapshot: expected what get_state() returned, found {error!r} wrong in it"
+                f"snapshot: expected the return value of get_state(), found {error!r} in it"
             ) from error
-        self._seed, self._number = seed, number
+        self._series.set_state(state, self.np_random)
         self._begin(episode)
-        self._steps, self._ended = steps, ended
         self._user.calls, self._user.failures = calls, failures
         observation, _ = self._observe()
         return observation, self._info()
@@ -281,8 +273,6 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         self._episode = episode
         self._index.load(episode.bank)
         self._observer = Observer(episode.script, self._index, self.top_k, self.question_blind)
-        self._steps = 0
-        self._ended = False
         self.applied = ()
         self._exams = accuracies(episode)
         self._user.calls = self._user.failures = 0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from amemgym_env.envs.memory.env import AMemGymMemoryEnv, AMemGymSlotsEnv, NumberEnv
+from amemgym_env.envs.memory.env import AMemGymMemoryEnv, AMemGymSlotsEnv, BaseMemoryEnv
 from amemgym_env.envs.memory.pool import Pool, Scripts
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
 from amemgym_env.generation.sets import scenarios
 from amemgym_env.scenarios.model import Scenario
 
-PAIRS: dict[str, tuple[type[NumberEnv], type[NumberVectorEnv]]] = {
+PAIRS: dict[str, tuple[type[BaseMemoryEnv], type[BaseMemoryVectorEnv]]] = {
     "memory": (AMemGymMemoryEnv, AMemGymMemoryVectorEnv),
     "slots": (AMemGymSlotsEnv, AMemGymSlotsVectorEnv),
 }
@@ -30,9 +30,9 @@ def pool(difficulty: str = "default") -> Pool:
     return Pool(Scripts(few(), difficulty), 8, keep_scripts=True)
 
 
-def scalar(kind: str, **settings: Any) -> NumberEnv:
+def scalar(kind: str, **settings: Any) -> BaseMemoryEnv:
     return PAIRS[kind][0](settings.pop("scenarios", None) or pool(), **settings)
 
 
-def batch(kind: str, num_envs: int, **settings: Any) -> NumberVectorEnv:
+def batch(kind: str, num_envs: int, **settings: Any) -> BaseMemoryVectorEnv:
     return PAIRS[kind][1](num_envs, settings.pop("scenarios", None) or pool(), **settings)

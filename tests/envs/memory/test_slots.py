@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.agent import Entry, Op
-from amemgym_env.policies.actions import legal_slots, slot_operations
+from amemgym_env.policies.actions import legal_slot_actions, slot_operations
 from amemgym_env.policies.features import MESSAGE_NAMES, SLOT_NAMES
 from tests.envs.memory.cases import batch, pool, scalar
 
@@ -27,8 +27,8 @@ def test_slot_actions_are_operations_on_the_chosen_entry() -> None:
     assert played(5) == [(Op.DELETE, "4", None)]
     assert played(6) == [(Op.DELETE, "7", None)]
     assert played(7) == []
-    assert legal_slots(2, CAPACITY) == [True, True, True, True, False, True, True, False]
-    assert legal_slots(3, CAPACITY) == [True, False, *[True] * 6]
+    assert legal_slot_actions(2, CAPACITY) == [True, True, True, True, False, True, True, False]
+    assert legal_slot_actions(3, CAPACITY) == [True, False, *[True] * 6]
     assert slot_operations(1, "new", (*bank, bank[0]), CAPACITY) == ()
 
 

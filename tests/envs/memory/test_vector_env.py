@@ -27,10 +27,11 @@ def assert_equal(kind: str, mode: AutoresetMode, steps: int, num_envs: int, **se
     """Step a batch and a stack of scalars side by side; return the number of episodes ended."""
     together = batch(kind, num_envs, autoreset_mode=mode, **settings)
     singles = [scalar(kind, **settings) for _ in range(num_envs)]
-    seen, _ = together.reset(seed=11)
+    seen, _ = together.reset(seed=[11 + i for i in range(num_envs)])
     assert np.array_equal(seen, [env.reset(seed=11 + i)[0] for i, env in enumerate(singles)])
     generator = np.random.default_rng(5)
     done = np.zeros(num_envs, bool)
+    never = np.zeros(num_envs, bool)
     episodes = 0
     for step in range(steps):
         masks = together.action_masks()
@@ -57,9 +58,9 @@ def assert_equal(kind: str, mode: AutoresetMode, steps: int, num_envs: int, **se
                     assert np.array_equal(infos["final_obs"][i], observation)
                     where = infos["final_info"]
                     observation, _ = env.reset()
-                if "accuracy" in info:
-                    assert where["_accuracy"][i]
-                    assert where["accuracy"][i] == info["accuracy"]
+                for name in ("accuracy", "accuracies", "masked", "masked_actions"):
+                    assert where.get(f"_{name}", never)[i] == (name in info), name
+                    assert name not in info or where[name][i] == info[name]
             assert (reward[i], terminated[i], truncated[i]) == expected
             assert np.array_equal(seen[i], observation)
     return episodes
@@ -99,7 +100,7 @@ def test_make_vec_gives_the_same_in_its_three_modes(kind: str, mode: str) -> Non
     other = batch(kind, 2)
     assert env.observation_space == other.observation_space
     try:
-        assert np.array_equal(env.reset(seed=3)[0], other.reset(seed=3)[0])
+        assert np.array_equal(env.reset(seed=[3, 4])[0], other.reset(seed=[3, 4])[0])
         env.action_space.seed(1)
         for _ in range(150):
             action = env.action_space.sample()
@@ -112,8 +113,8 @@ def test_make_vec_gives_the_same_in_its_three_modes(kind: str, mode: str) -> Non
 def test_same_step_infos_are_those_of_sync_vector_env() -> None:
     sync = SyncVectorEnv([lambda: scalar("memory")] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
     native = batch("memory", 3, autoreset_mode="SameStep")
-    sync.reset(seed=2)
-    native.reset(seed=2)
+    sync.reset(seed=[2, 3, 4])
+    native.reset(seed=[2, 3, 4])
     compared = 0
     for _ in range(260):
         action = sync.action_space.sample()
@@ -125,9 +126,10 @@ def test_same_step_infos_are_those_of_sync_vector_env() -> None:
         if "final_info" in theirs:
             compared += 1
             where = theirs["_final_info"]
-            assert np.array_equal(
-                theirs["final_info"]["accuracy"][where], mine["final_info"]["accuracy"][where]
-            )
+            for key in ("accuracy", "accuracies", "masked_actions"):
+                assert theirs["final_info"][key][where].tolist() == (
+                    mine["final_info"][key][where].tolist()
+                )
             for index in np.flatnonzero(where):
                 assert np.array_equal(theirs["final_obs"][index], mine["final_obs"][index])
     assert compared >= 3
@@ -150,8 +152,8 @@ def test_record_episode_statistics_counts_returns_and_lengths(mode: AutoresetMod
 
 def test_an_episode_depends_on_its_seed_and_number_alone() -> None:
     wide, narrow = batch("memory", 5, autoreset_mode="SameStep"), batch("memory", 1)
-    wide.reset(seed=20)
-    narrow.reset(seed=23)
+    wide.reset(seed=[20, 21, 22, 23, 24])
+    narrow.reset(seed=[23])
     names: list[list[str]] = [[], []]
     for _ in range(400):
         for env, index, found in ((wide, 3, names[0]), (narrow, 0, names[1])):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from amemgym_env.envs.memory.vector_base import NumberVectorEnv
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.errors import ConfigError
 from tests.envs.memory.cases import PAIRS, batch, pool, scalar
 
@@ -18,11 +18,11 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from experiments.train.sb3_vec_env import NumberVecEnv
+from experiments.train.sb3_vec_env import NativeVecEnv
 
 
-def adapted(kind: str, num_envs: int, **settings: Any) -> NumberVecEnv:
-    return NumberVecEnv(batch(kind, num_envs, autoreset_mode="SameStep", **settings))
+def adapted(kind: str, num_envs: int, **settings: Any) -> NativeVecEnv:
+    return NativeVecEnv(batch(kind, num_envs, autoreset_mode="SameStep", **settings))
 
 
 @pytest.mark.parametrize("kind", PAIRS)
@@ -87,6 +87,6 @@ def test_algorithms_run_through_the_adapter(name: str, kind: str) -> None:
 
 
 def test_another_autoreset_mode_is_one_clear_error() -> None:
-    env: NumberVectorEnv = batch("memory", 2, scenarios=pool())
+    env: BaseMemoryVectorEnv = batch("memory", 2, scenarios=pool())
     with pytest.raises(ConfigError, match="SAME_STEP"):
-        NumberVecEnv(env)
+        NativeVecEnv(env)
