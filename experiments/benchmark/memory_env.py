@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from amemgym_env.envs.memory.pool import Pool, Scripts
+from amemgym_env.envs.memory.pool import Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.envs.memory.settings import GeneratedScenarios
 from amemgym_env.memory.embedding import DEFAULT
 from amemgym_env.policies.features import FeatureSet

@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from amemgym_env.agent import shown_message
-from amemgym_env.envs.memory.pool import Pool, Scripts
+from amemgym_env.envs.memory.pool import Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.envs.memory.tables import shown_texts
 from amemgym_env.memory.embedding import DEFAULT
 from amemgym_env.policies.features import FeatureSet, TextFeatures

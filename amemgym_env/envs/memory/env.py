@@ -17,8 +17,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from amemgym_env.agent import Operation, Phase
+from amemgym_env.envs.memory.copies import copied
 from amemgym_env.envs.memory.expected_reward import Expectation
-from amemgym_env.envs.memory.pool import copied
 from amemgym_env.envs.memory.settings import MemoryEnvSettings
 from amemgym_env.envs.memory.tables import shown_texts
 from amemgym_env.envs.rewards import ExpectedRewards

@@ -7,22 +7,20 @@ end undisturbed. So memory does not grow with the number of scenarios, only with
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.envs.memory.episode_draws import draw, draw_many
+from amemgym_env.envs.memory.script_source import ScriptSource
 from amemgym_env.envs.memory.tables import NOTHING, ScriptTables, script_tables
 from amemgym_env.errors import ConfigError
 from amemgym_env.memory.embedding import DEFAULT, Embedder
 from amemgym_env.policies.features import FeatureSet
-from amemgym_env.scenarios.difficulty import Difficulty, named_difficulty
-from amemgym_env.scenarios.model import Scenario
-from amemgym_env.scenarios.script import Script, build
+from amemgym_env.scenarios.script import Script
 
 NEAREST_QUESTION, ASKING, TWIN_SIMILARITY, EXAM = range(4)
 """Columns of `Pool.facts`."""
@@ -37,72 +35,6 @@ class Player(Protocol):
 
     def rows_in_use(self) -> Iterable[int]:
         """Return the rows of the episodes under way."""
-        ...
-
-
-class Scripts:
-    """An endless series of scripts over some scenarios: number n is a function of n alone.
-
-    Each scenario comes once with one script seed before any comes with the next.
-    """
-
-    def __init__(
-        self,
-        scenarios: Sequence[Scenario],
-        difficulty: str | Difficulty = "default",
-        *,
-        seed: int = 0,
-        rounds_initial: int = 1,
-        rounds_update: int = 2,
-        shuffle_choices: bool = True,
-    ) -> None:
-        self.scenarios = scenarios
-        self.difficulty = named_difficulty(difficulty)
-        self.seed = seed
-        self._settings: dict[str, Any] = {
-            "rounds_initial": rounds_initial,
-            "rounds_update": rounds_update,
-            "shuffle_choices": shuffle_choices,
-        }
-
-    def __call__(self, number: int) -> Script:
-        """Return script `number` (>= 0)."""
-        turn, place = divmod(number, len(self.scenarios))
-        scenario = self.scenarios[place]
-        others = self.scenarios if scenario.library is None else ()
-        return build(scenario, self.difficulty, self.seed + turn, others=others, **self._settings)
-
-
-E = TypeVar("E", bound="PoolEnv")
-
-
-class PoolEnv(Protocol):
-    """An environment that plays a pool and can take over a state."""
-
-    pool: Pool
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a state."""
-        ...
-
-
-def copied(env: E, memo: dict[int, Any]) -> E:
-    """Return a deep copy of an environment that plays a pool, with a copy of its pool."""
-    pool = env.pool
-    if memo.get(id(pool), pool) is pool:
-        memo[id(pool)] = pool.copy()
-    other = memo[id(env)] = object.__new__(type(env))
-    state = {name: copy.deepcopy(value, memo) for name, value in vars(env).items()}
-    state["pool"] = memo[id(pool)]
-    other.__setstate__(state)
-    return other
-
-
-class ScriptSource(Protocol):
-    """Where a pool's scripts come from; must pickle for use in other processes."""
-
-    def __call__(self, number: int) -> Script:
-        """Return script `number` (>= 0), the same for the same number."""
         ...
 
 

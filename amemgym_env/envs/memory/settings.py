@@ -36,7 +36,8 @@ from amemgym_env.envs.arguments import (
     one_of,
     refuse_unknown,
 )
-from amemgym_env.envs.memory.pool import Pool, Scripts
+from amemgym_env.envs.memory.pool import Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.sets import recipe
 from amemgym_env.memory.embedding import DEFAULT, Embedder

@@ -16,8 +16,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from amemgym_env.envs.memory.batch_state import ArrayEpisodes, Bools, Ints, Snapshot
+from amemgym_env.envs.memory.copies import copied
 from amemgym_env.envs.memory.episode_draws import series_seeds
-from amemgym_env.envs.memory.pool import copied
 from amemgym_env.envs.memory.settings import MemoryEnvSettings
 from amemgym_env.envs.series import checked_seed
 from amemgym_env.errors import ActionError, ConfigError, EpisodeOver

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from amemgym_env.envs.memory.env import AMemGymMemoryEnv, AMemGymSlotsEnv, BaseMemoryEnv
-from amemgym_env.envs.memory.pool import Pool, Scripts
+from amemgym_env.envs.memory.pool import Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
 from amemgym_env.generation.sets import scenarios

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from amemgym_env.envs.memory.episode_draws import series_seeds
-from amemgym_env.envs.memory.pool import Pool, Scripts
+from amemgym_env.envs.memory.pool import Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.envs.text.actions import answers, say
 from tests.envs.memory.cases import PAIRS, batch, few, scalar
 

@@ -17,7 +17,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from amemgym_env.agent import Entry, Op, Phase
-from amemgym_env.envs.memory.pool import Pool, Scripts
+from amemgym_env.envs.memory.pool import Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.envs.memory.text_wrapper import MemoryOperations
 from amemgym_env.envs.text.actions import answers, say
 from amemgym_env.envs.text.env import AMemGymEnv

@@ -12,7 +12,8 @@ import pytest
 
 from amemgym_env.agent import shown_question
 from amemgym_env.envs.memory.expected_reward import Expectation
-from amemgym_env.envs.memory.pool import EXAM, Pool, Scripts
+from amemgym_env.envs.memory.pool import EXAM, Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.envs.memory.tables import agreement_counts, script_tables, shown_texts
 from amemgym_env.errors import ConfigError
 from amemgym_env.memory.embedding import DEFAULT

@@ -10,7 +10,8 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from amemgym_env.envs.memory.pool import Pool, Scripts
+from amemgym_env.envs.memory.pool import Pool
+from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.errors import ActionError, ConfigError, EpisodeOver
 from tests.envs.memory.cases import PAIRS, batch, few, pool, scalar
 
