@@ -13,11 +13,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from amemgym_env.envs.memory.batch_infos import BatchSnapshot
 from amemgym_env.envs.memory.batch_state import Ints, Snapshot
 from amemgym_env.envs.memory.pool import Pool
 from amemgym_env.envs.memory.script_source import Scripts
 from amemgym_env.envs.memory.settings import GeneratedScenarios
-from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv, BatchSnapshot
+from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv, AMemGymSlotsVectorEnv
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.sets import recipe

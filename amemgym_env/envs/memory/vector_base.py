@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from amemgym_env.envs.memory.batch_infos import BatchSnapshot, checked_autoreset, final_infos
 from amemgym_env.envs.memory.batch_state import ArrayEpisodes, Bools, Ints, Snapshot
 from amemgym_env.envs.memory.copies import copied
 from amemgym_env.envs.memory.episode_draws import series_seeds
@@ -26,19 +27,6 @@ Info = dict[str, Any]
 Floats = npt.NDArray[np.float32]
 Rewards = npt.NDArray[np.float64]
 Step = tuple[Floats, Rewards, Bools, Bools, Info]
-
-
-class BatchSnapshot(NamedTuple):
-    """A copy of everything that the next steps of a vector environment depend on."""
-
-    episodes: Snapshot
-    seeds: npt.NDArray[np.uint64]  # (N,)
-    numbers: npt.NDArray[np.uint64]  # (N,) episodes begun since the seed
-    steps: Ints  # (N,)
-    ended: Bools  # (N,) NEXT_STEP: the next step begins a new episode
-    exams: Rewards  # (periods, N) accuracies so far
-    held: Ints  # (N,) exams so far
-    masked: Ints  # (N,) masked actions of the episode
 
 
 class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], ABC):
@@ -79,7 +67,7 @@ class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], 
         self.features = self.pool.features
         self.num_envs = num_envs
         self.render_mode = render_mode
-        self.autoreset_mode = _autoreset(autoreset_mode)
+        self.autoreset_mode = checked_autoreset(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
         self.episodes = ArrayEpisodes(
             self.pool,
@@ -268,15 +256,7 @@ class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], 
             final = list(self._observe(self.episodes.over())[which])
         else:
             final = list(np.zeros((which.size, *self.single_observation_space.shape), np.float32))  # type: ignore[misc]
-        last: Info = {}
-        for name in ("accuracy", "masked", "masked_actions", "accuracies"):
-            if name not in infos:
-                continue
-            values, mask = infos.pop(name), infos.pop(f"_{name}")
-            nothing = None if values.dtype == object else values.dtype.type()
-            for part, kept in ((last, mask & ended), (infos, mask & ~ended)):
-                if kept.any():
-                    part[name], part[f"_{name}"] = np.where(kept, values, nothing), kept
+        last = final_infos(infos, ended)
         observations = np.full(self.num_envs, None, dtype=object)
         for place, observation in zip(which.tolist(), final, strict=True):
             observations[place] = observation
@@ -409,15 +389,3 @@ class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], 
     @abstractmethod
     def _observe(self, over: Bools | None = None) -> Floats:
         """Return all observations; `over`, (N,), marks episodes that are over."""
-
-
-def _autoreset(mode: AutoresetMode | str) -> AutoresetMode:
-    try:
-        found = AutoresetMode(mode)
-    except ValueError:
-        found = AutoresetMode.DISABLED
-    if found is AutoresetMode.DISABLED:
-        raise ConfigError(
-            f"autoreset_mode: expected AutoresetMode.NEXT_STEP or SAME_STEP, found {mode!r}"
-        )
-    return found
