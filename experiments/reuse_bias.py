@@ -1,9 +1,9 @@
-"""Does replaying recorded dialogues rank memories as live play does?
+"""The job `reuse_bias`: on-policy against off-policy rankings of agents.
 
-Swept: agents, each on-policy and over the dialogues of another assistant. Baseline: the on-policy
-ranking. Answers the paper's reuse-bias table (Section 4.2). With a simulated model whose replies
-carry no belief (`exact`, `confusion_only`) the two columns differ by nothing but words: the table
-then says "not modelled".
+Question: does replaying recorded dialogues rank memories as live play does? Swept: agents, each
+on-policy and over the dialogues of another assistant. Baseline: the on-policy ranking. Reproduces
+the paper's reuse-bias table (Section 4.2). With a simulated model whose replies carry no belief
+(`exact`, `confusion_only`) the table says "not modelled".
 
     python -m experiments.reuse_bias scenarios=base
 """
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich.table import Table
 
 from amemgym_env.envs.rewards import Floats
-from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation.metrics import MemoryScore
 from amemgym_env.evaluation.statistics import Rows, bca_interval, kendall_tau
 from amemgym_env.generation.sets import scenarios as named_scenarios
@@ -26,7 +26,8 @@ from experiments.app import hydra_app as job
 from experiments.app.composition import compose
 from experiments.app.run_folder import numbered
 from experiments.app.settings import BackendSettings, Count, Settings, SimulatedBackend, checked
-from experiments.app.terminal import interval, number, terminal
+from experiments.app.terminal import interval, number, plain_table, signed, terminal
+from experiments.evaluate.agents import agent_settings
 from experiments.evaluate.run import run as evaluate
 from experiments.evaluate.settings import EvaluateSettings
 
@@ -53,26 +54,6 @@ class Row(NamedTuple):
     off: MemoryScore
 
 
-def agent_settings(label: str) -> dict[str, Any]:
-    """Return the settings of an agent from its label.
-
-    Raises:
-        ConfigError: it is no label of a known agent.
-    """
-    name, *numbers = label.split("-")
-    names = {"native": (), "awi": ("freq", "ns"), "rag": ("freq", "ns", "top_k")}
-    names["awe"] = names["rag"]
-    if len(names.get(name, (None,) * 9)) != len(numbers) or not all(
-        part.isdecimal() for part in numbers
-    ):
-        raise ConfigError(
-            f"agents: expected native, rag-FREQ-NS-TOPK, awe-FREQ-NS-TOPK or awi-FREQ-NS, "
-            f"found {label!r}"
-        )
-    sizes = zip(names[name], map(int, numbers), strict=True)
-    return {"name": name, **dict(sizes)}
-
-
 def played(settings: ReuseBiasSettings, label: str, out: Path, **changes: Any) -> MemoryScore:
     """Return the memory score of one run, kept in a folder of its own."""
     composed = {
@@ -81,7 +62,7 @@ def played(settings: ReuseBiasSettings, label: str, out: Path, **changes: Any) -
         "limit": settings.limit,
         "seed": settings.seed,
         "out": str(out),
-        "agent": agent_settings(label),
+        "agent": agent_settings(label).model_dump(),
         "backend": settings.backend.model_dump(),
         **changes,
     }
@@ -90,32 +71,37 @@ def played(settings: ReuseBiasSettings, label: str, out: Path, **changes: Any) -
     return found.results.memory_scores(scenarios)
 
 
-def table(rows: list[Row], modelled: bool) -> list[str]:
-    """Return the table's lines, best on-policy first."""
+def table(rows: list[Row]) -> Table:
+    """Return one row an agent, best on-policy first."""
     ranks = {
         mode: sorted(rows, key=lambda row: -getattr(row, mode).mean_of_ratios())
         for mode in ("on", "off")
     }
-    lines = [
-        "agent          on-policy  95 %        off-policy  95 %        difference  95 %        rank"
-    ]
+    made = plain_table("agent", "on-policy", "95 %", "off-policy", "95 %", "diff.", "95 %", "rank")
     for row in ranks["on"]:
         moved = ranks["on"].index(row) - ranks["off"].index(row)
         change = "0" if not moved else f"{'up' if moved > 0 else 'down'} {abs(moved)}"
         difference = row.off.mean_of_ratios() - row.on.mean_of_ratios()
-        bounds = row.off.difference_interval(row.on).to_json()
-        lines.append(
-            f"{row.label:<14} {number(row.on.mean_of_ratios()):<10} "
-            f"{interval(row.on.interval.to_json()):<11} "
-            f"{number(row.off.mean_of_ratios()):<11} "
-            f"{interval(row.off.interval.to_json()):<11} "
-            f"{difference:+.3f}      {interval(bounds):<11} {change}"
+        made.add_row(
+            row.label,
+            number(row.on.mean_of_ratios()),
+            interval(row.on.interval.to_json()),
+            number(row.off.mean_of_ratios()),
+            interval(row.off.interval.to_json()),
+            signed(difference),
+            interval(row.off.difference_interval(row.on).to_json()),
+            change,
         )
-    if not modelled:
-        lines.append("reuse bias: not modelled (this profile's replies carry no belief)")
+    return made
+
+
+def notes(rows: list[Row], modelled: bool) -> list[str]:
+    """Return the lines below the table."""
     users = len(rows[0].on.ratios)
     low, high = bca_interval(lambda drawn: _tau(rows, drawn), users, resamples=RESAMPLES)
-    lines.append(f"Kendall's tau {tau(rows):.2f}, 95 % {low:.2f} to {high:.2f} (scenarios)")
+    lines = [f"Kendall's tau {tau(rows):.2f}, 95 % {low:.2f} to {high:.2f} (scenarios)"]
+    if not modelled:
+        lines.insert(0, "reuse bias: not modelled (this profile's replies carry no belief)")
     return lines
 
 
@@ -152,7 +138,8 @@ def main(composed: dict[str, Any]) -> float:
     simulated = isinstance(backend, SimulatedBackend)
     modelled = not isinstance(backend, SimulatedBackend) or named_profile(backend.profile).echo > 0
     console = terminal(None)
-    for line in table(rows, modelled):
+    console.print(table(rows))
+    for line in notes(rows, modelled):
         console.print(line)
     console.print(
         "SIMULATED model: not a real model's scores" if simulated else "", f"written to {out}"

@@ -1,11 +1,10 @@
-"""The tables that end a sweep: every job by its memory score, and the Pareto front by cost."""
+"""Closing tables of a sweep: the jobs by memory score, and the Pareto front by cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from amemgym_env.evaluation.results_file import ResultsFile
@@ -13,9 +12,9 @@ from experiments.app.pareto import Cost
 from experiments.app.terminal import (
     NO_FLOOR,
     NO_FLOOR_NOTE,
-    WIDTH,
     interval,
     number,
+    plain_table,
     references,
     terminal,
     title,
@@ -61,12 +60,8 @@ def print_sweep(
 
 
 def _table(heading: str, rows: Sequence[Row], fronts: Mapping[str, Sequence[int]]) -> Table:
-    table = Table(
-        title=heading, title_justify="left", width=WIDTH, box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
-    )
-    table.add_column("settings", ratio=1, min_width=16, overflow="fold")
-    for name in ("overall", "memory", "95 %", "tokens/user", "US$/user", "front"):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = ("settings", "overall", "memory", "95 %", "tokens/user", "US$/user", "front")
+    table = plain_table(*columns, title=heading)
     for row in rows:
         usd = row.cost.usd
         marks = [name for name in ("tokens", "usd") if row.number in fronts[name]]

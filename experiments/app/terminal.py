@@ -39,19 +39,23 @@ def terminal(width: int | None = WIDTH) -> Console:
     return Console(width=width, soft_wrap=soft, highlight=False, markup=False, emoji=False)
 
 
+def plain_table(*columns: str, title: str | None = None) -> Table:
+    """Return an empty table: a first column of text and further columns of numbers."""
+    table = Table(
+        title=title, title_justify="left", width=WIDTH, box=SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
+    table.add_column(columns[0], ratio=1, min_width=16, overflow="fold")
+    for name in columns[1:]:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
 def comparison(runs: Sequence[ResultsFile]) -> Table:
     """Return agents as rows, best memory score first, and the floors of the first below them."""
     ranked = sorted(runs, key=_rank)
-    table = Table(
-        title=title(ranked[0]),
-        title_justify="left",
-        width=WIDTH,
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("agent", no_wrap=True, overflow="ellipsis", ratio=1, min_width=16)
-    for name in ("overall", "95 %", "memory", "95 %", "write", "read", "util."):
-        table.add_column(name, justify="right", no_wrap=True)
+    columns = ("agent", "overall", "95 %", "memory", "95 %", "write", "read", "util.")
+    table = plain_table(*columns, title=title(ranked[0]))
+    table.columns[0].no_wrap, table.columns[0].overflow = True, "ellipsis"
     for run in ranked:
         intervals, failures = run.confidence_interval, rates(run.failures)
         table.add_row(

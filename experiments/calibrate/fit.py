@@ -1,21 +1,19 @@
-"""Fits the simulated model's error rates on one table of failure rates: play, cost, search.
+"""Fit of the simulated model's error rates to failure rates: plays, cost function, pattern search.
 
-Everything is deterministic: the model's draws are keyed, the search goes through its parameters in
-a fixed order, the equally good sets are a walk with a keyed generator.
+Everything is deterministic: the model's draws are keyed, the search visits its parameters in a
+fixed order, and the random walk to equally good sets has a keyed generator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-import agents
 from amemgym_env.envs.rewards import Floats
-from amemgym_env.evaluation.driver import AgentMaker
 from amemgym_env.evaluation.metrics import MemoryScore, memory_score, uniform_guess
 from amemgym_env.evaluation.run import Game, evaluate
 from amemgym_env.scenarios.model import Scenario
@@ -25,6 +23,7 @@ from amemgym_env.simulated.model import SimulatedModel
 from amemgym_env.simulated.profiles import ErrorRates
 from amemgym_env.simulated.recognition import Recogniser
 from experiments.calibrate.paper_figures import FAILURE_RATES
+from experiments.evaluate.agents import agent_maker, agent_settings
 
 RANGES: dict[str, tuple[float, float]] = {
     "comprehension_miss": (0.0, 0.5),
@@ -36,15 +35,15 @@ RANGES: dict[str, tuple[float, float]] = {
     "answer_error": (0.0, 0.18),
     "echo": (0.0, 1.0),
 }
-"""What the search may choose; `answer_error` keeps the upper bound above .8."""
+"""Bounds of the search; that of `answer_error` keeps the upper bound above .8."""
 
 START = ErrorRates(0.12, 0.15, 0.9, 0.08, 0.8, 0.05, 0.1, 0.6)
 MEMORY_ONLY = frozenset({"extraction_miss", "irrelevant_writes", "rewrite_loss"})
-"""Mechanisms that agents without a written memory never meet."""
+"""Rates that do not affect agents without a written memory."""
 
 
 class UserPlay(NamedTuple):
-    """What one agent did with one scenario; arrays have shape (periods, questions)."""
+    """Results of one agent on one scenario; arrays have shape (periods, questions)."""
 
     accuracy: Floats
     upper_bound: Floats
@@ -54,7 +53,7 @@ class UserPlay(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What one agent did with several scenarios."""
+    """Results of one agent on several scenarios."""
 
     users: tuple[UserPlay, ...]
 
@@ -91,25 +90,25 @@ class Played(NamedTuple):
 
 
 @dataclass
-class Bench:
-    """Plays agents through some scenarios under any rates, and remembers what came out."""
+class AgentRunner:
+    """Plays agents through fixed scenarios under any error rates, with a cache of results."""
 
     scenarios: Sequence[Scenario]
     game: Game = field(default_factory=Game)
     workers: int = 1
 
     def __post_init__(self) -> None:
-        """Start the processes that play."""
+        """Start the worker processes."""
         self._known: dict[tuple[object, ...], Played] = {}
         self._pool = ProcessPoolExecutor(self.workers) if self.workers > 1 else None
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the worker processes."""
         if self._pool is not None:
             self._pool.shutdown()
 
     def played(self, label: str, rates: ErrorRates) -> Played:
-        """Return what an agent of the given label makes of the scenarios."""
+        """Return the results of an agent, by its label."""
         relevant = {
             name: value
             for name, value in asdict(rates).items()
@@ -144,20 +143,8 @@ class Bench:
         return float(np.sqrt(total / count))
 
 
-def agent_of(label: str) -> AgentMaker:
-    """Return what makes the agent of a label such as `awe-2-4-30`."""
-    name, *numbers = label.split("-")
-    sizes = [int(number) for number in numbers]
-    if name == "native":
-        return agents.Native
-    kinds: dict[str, Callable[..., agents.Assistant]] = {
-        "rag": agents.RAG, "awe": agents.AWE, "awi": agents.AWI
-    }  # fmt: skip
-    return lambda models: kinds[name](models, *sizes)
-
-
 def search(
-    bench: Bench,
+    bench: AgentRunner,
     start: ErrorRates = START,
     *,
     rounds: int = 3,
@@ -183,7 +170,7 @@ def search(
 
 
 def equally_good(
-    bench: Bench,
+    bench: AgentRunner,
     best: ErrorRates,
     count: int,
     *,
@@ -222,7 +209,7 @@ def _moved(rates: ErrorRates, shifts: Mapping[str, float]) -> ErrorRates:
 def _play(job: tuple[str, Scenario, ErrorRates, Game]) -> UserPlay:
     label, scenario, rates, game = job
     results = evaluate(
-        agent_of(label),
+        agent_maker(agent_settings(label)),
         [scenario],
         game=game,
         backends=lambda script: {"assistant": SimulatedModel(script, rates, _reader(script))},
@@ -239,7 +226,7 @@ def _play(job: tuple[str, Scenario, ErrorRates, Game]) -> UserPlay:
 
 
 _readers: dict[str, Recogniser] = {}
-"""Of this process, by script: what has been read once need not be read again."""
+"""Cache of this process, by script."""
 
 
 def _reader(script: Script) -> Recogniser:

@@ -1,8 +1,8 @@
-"""Which rates make the simulated model fail like a real one, and what follows for the rest?
+"""The job `calibrate`: error rates of the simulated model, fitted to published failure rates.
 
-Fitted: the failure rates of four agents (write, read, utilization), one table. Held out: six other
-AWE settings, the upper bound, the fall over periods, `extra`. Baseline of the held-out scores: that
-all settings of a family score alike. Answers the paper's Sections 4.2 and 4.3.
+Fitted: the failure rates of four agents (write, read, utilization). Held out: six other AWE
+settings, the upper bound, the fall over periods, `extra`. Baseline of the held-out scores: all
+settings of a family score alike. Compares with the paper's Sections 4.2 and 4.3.
 
     python -m experiments.calibrate scenarios=amemgym-v1.base.json
     python -m experiments.calibrate scenarios=amemgym-v1.base.json profile=calibrated rounds=0
@@ -28,8 +28,8 @@ from amemgym_env.simulated.profiles import ErrorRates, named_profile
 from experiments.app import hydra_app as job
 from experiments.app.run_folder import write
 from experiments.app.settings import Count, Settings, checked
-from experiments.app.terminal import terminal
-from experiments.calibrate.fit import START, Bench, equally_good, search
+from experiments.app.terminal import plain_table, terminal
+from experiments.calibrate.fit import START, AgentRunner, equally_good, search
 from experiments.calibrate.paper_figures import (
     CONTRASTS,
     EXTRA_NATIVE,
@@ -60,7 +60,7 @@ class CalibrateSettings(Settings):
 
 
 def conclusions(score: Callable[[str], float], periods: Callable[[str], Any]) -> dict[str, bool]:
-    """Return which of the paper's conclusions hold, given memory scores by agent label."""
+    """Return which of the paper's conclusions hold, by memory scores of agent labels."""
     found = {name: score(better) > score(worse) for name, better, worse in CONTRASTS}
     pairs = pairwise(ORDER)
     found |= {f"{better} over {worse}": score(better) > score(worse) for better, worse in pairs}
@@ -70,8 +70,8 @@ def conclusions(score: Callable[[str], float], periods: Callable[[str], Any]) ->
     return found
 
 
-def held_out(bench: Bench, rates: ErrorRates) -> dict[str, Any]:
-    """Return what the fit did not see: scores of all ten agents, and what follows from them."""
+def held_out(bench: AgentRunner, rates: ErrorRates) -> dict[str, Any]:
+    """Return held-out figures: scores of all ten agents, and the conclusions from them."""
     scores = {label: bench.played(label, rates).memory for label in ON_POLICY}
     ours = np.array([scores[label] for label in AWE])
     theirs = np.array([ON_POLICY[label] for label in AWE])
@@ -92,14 +92,14 @@ def held_out(bench: Bench, rates: ErrorRates) -> dict[str, Any]:
 
 
 def run(settings: CalibrateSettings) -> dict[str, Any]:
-    """Search, hold out and count; return everything that was found."""
+    """Search, evaluate on held-out data, and return all figures."""
     chosen = list(named_scenarios(settings.scenarios, settings.limit))
     start = START if settings.profile is None else named_profile(settings.profile)
-    small = Bench(chosen[: settings.search_users], workers=settings.workers)
+    small = AgentRunner(chosen[: settings.search_users], workers=settings.workers)
     best, _ = search(small, start, rounds=settings.rounds)
     cost_of_search = small.cost(best, FAILURE_RATES)
     small.close()
-    bench = Bench(chosen, workers=settings.workers)
+    bench = AgentRunner(chosen, workers=settings.workers)
     document: dict[str, Any] = {
         "error_rates": asdict(best),
         "fit": {label: bench.played(label, best).rates.tolist() for label in FAILURE_RATES},
@@ -112,7 +112,7 @@ def run(settings: CalibrateSettings) -> dict[str, Any]:
     }
     bench.close()
     if settings.sets:
-        few = Bench(chosen[: settings.sets_users], workers=settings.workers)
+        few = AgentRunner(chosen[: settings.sets_users], workers=settings.workers)
         good = equally_good(few, best, settings.sets, tolerance=settings.tolerance)
         held = [
             conclusions(
@@ -129,50 +129,52 @@ def run(settings: CalibrateSettings) -> dict[str, Any]:
     if settings.extra_users:
         extra = list(named_scenarios("extra", settings.extra_users))
         game = Game(rounds_initial=2, rounds_update=5)
-        long = Bench(extra, game, settings.workers)
+        long = AgentRunner(extra, game, settings.workers)
         document["extra"] = long.played("native", best).memory
         long.close()
     return document
 
 
 def report(document: Mapping[str, Any], console: Console) -> None:
-    """Print fit and held-out figures beside the paper's."""
-    console.print(
-        "error rates: " + ", ".join(f"{k} {v:g}" for k, v in document["error_rates"].items())
-    )
-    console.print("\nFITTED                 write          read           utilization")
-    console.print("                       here   paper   here   paper   here   paper")
-    for label, rates in document["fit"].items():
-        pairs = zip(rates, FAILURE_RATES[label], strict=True)
-        row = "   ".join(f"{ours:.3f}  {theirs:.3f}" for ours, theirs in pairs)
-        console.print(f"  {label:<20} {row}")
-    console.print(f"  root mean square error {document['cost']:.3f}")
+    """Print fit and held-out figures next to the paper's."""
+    rates = ", ".join(f"{name} {rate:g}" for name, rate in document["error_rates"].items())
+    console.print(f"error rates: {rates}")
+    fitted = plain_table("FITTED", "write", "paper", "read", "paper", "util.", "paper")
+    for label, ours in document["fit"].items():
+        pairs = zip(ours, FAILURE_RATES[label], strict=True)
+        fitted.add_row(label, *(f"{rate:.3f}" for pair in pairs for rate in pair))
+    console.print(fitted)
+    console.print(f"root mean square error {document['cost']:.3f}")
     held = document["held_out"]
-    console.print("\nHELD OUT               memory score here   paper")
-    for label, ours in held["scores"].items():
-        console.print(f"  {label:<20} {ours:.3f}               {ON_POLICY[label]:.3f}")
+    scores = plain_table("HELD OUT", "memory score here", "paper")
+    for label, score in held["scores"].items():
+        scores.add_row(label, f"{score:.3f}", f"{ON_POLICY[label]:.3f}")
+    console.print(scores)
     console.print(
-        f"  Kendall's tau: {held['tau_awe']:.2f} within AWE, {held['tau_all']:.2f} over all ten\n"
-        "  (ten points carry little: 20 of their 45 gaps are below one standard error, and right\n"
+        f"Kendall's tau: {held['tau_awe']:.2f} within AWE, {held['tau_all']:.2f} over all ten\n"
+        "  (low power: 20 of the 45 gaps of ten points are below one standard error, and correct\n"
         "  families with a random order inside reach .6 in four cases of ten)\n"
-        f"  error of AWE settings about the family mean {held['error']:.3f}; of calling them all "
+        f"error of AWE settings about the family mean {held['error']:.3f}; of calling them all "
         f"equal {held['error_of_family_mean']:.3f}\n"
-        f"  upper bound {held['upper_bound']:.3f} (paper: above {UPPER_BOUND_LEAST})"
+        f"upper bound {held['upper_bound']:.3f} (paper: above {UPPER_BOUND_LEAST})"
     )
     for label, row in held["by_period"].items():
-        console.print(f"  {label:<20} by period " + " ".join(f"{value:.2f}" for value in row))
+        console.print(f"{label} by period " + " ".join(f"{value:.2f}" for value in row))
     if document["extra"] is not None:
         console.print(
-            f"  native on extra {document['extra']:.3f} (paper {EXTRA_NATIVE}; on base "
+            f"native on extra {document['extra']:.3f} (paper {EXTRA_NATIVE}; on base "
             f"{held['scores']['native']:.3f}, paper {ON_POLICY['native']})"
         )
-    count = len(document["sets"])
-    console.print(f"\nCONCLUSIONS OF THE PAPER     holds here   share of {count} equally good sets")
+    found = plain_table(
+        "CONCLUSIONS OF THE PAPER",
+        "holds here",
+        f"share of {len(document['sets'])} equally good sets",
+    )
     for name, holds in held["conclusions"].items():
         share = document["shares"].get(name)
-        beside = "-" if share is None else f"{share:.2f}"
-        console.print(f"  {name:<28} {'yes' if holds else 'no':<11} {beside}")
-    console.print("\nSIMULATED model: these are not a real model's scores.")
+        found.add_row(name, "yes" if holds else "no", "-" if share is None else f"{share:.2f}")
+    console.print(found)
+    console.print("SIMULATED model: these are not a real model's scores.")
 
 
 def main(composed: dict[str, Any]) -> float:

@@ -12,9 +12,10 @@ from amemgym_env.evaluation.run import Game
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.simulated.profiles import PROFILES, ErrorRates
-from experiments.calibrate.fit import RANGES, Bench, agent_of, equally_good, search
+from experiments.calibrate.fit import RANGES, AgentRunner, equally_good, search
 from experiments.calibrate.paper_figures import CONTRASTS, FAILURE_RATES, ON_POLICY
 from experiments.calibrate.run import conclusions
+from experiments.evaluate.agents import agent_maker, agent_settings
 
 ROOT = Path(__file__).parents[3]
 
@@ -35,22 +36,22 @@ def test_every_mechanism_has_a_range_and_the_profile_lies_in_it() -> None:
 def test_labels_name_their_agents(label: str) -> None:
     from amemgym_env.models.client import Models
 
-    make = agent_of(label)
+    make = agent_maker(agent_settings(label))
     assert make(Models({})).label == label  # type: ignore[call-arg, attr-defined]
 
 
 def test_the_search_lowers_the_cost_and_is_the_same_each_time(tiny: list[Scenario]) -> None:
-    bench = Bench(tiny, Game(upper_bound=False))
+    bench = AgentRunner(tiny, Game(upper_bound=False))
     targets = {"native": bench.played("native", ErrorRates(comprehension_miss=0.3)).rates}
     start = ErrorRates()
     best, cost = search(bench, start, rounds=2, step=0.3, targets=targets)
     assert cost < bench.cost(start, targets)
-    assert search(Bench(tiny, Game(upper_bound=False)), start, rounds=2, step=0.3,
+    assert search(AgentRunner(tiny, Game(upper_bound=False)), start, rounds=2, step=0.3,
                   targets=targets) == (best, cost)  # fmt: skip
 
 
 def test_equally_good_sets_are_as_good_as_they_say(tiny: list[Scenario]) -> None:
-    bench = Bench(tiny, Game(upper_bound=False))
+    bench = AgentRunner(tiny, Game(upper_bound=False))
     targets = {"native": bench.played("native", PROFILES["calibrated"]).rates}
     best = PROFILES["calibrated"]
     found = equally_good(bench, best, 6, tolerance=0.05, targets=targets)
@@ -61,7 +62,7 @@ def test_equally_good_sets_are_as_good_as_they_say(tiny: list[Scenario]) -> None
 def test_agents_without_a_written_memory_are_played_once_for_writing_rates(
     tiny: list[Scenario],
 ) -> None:
-    bench = Bench(tiny, Game(upper_bound=False))
+    bench = AgentRunner(tiny, Game(upper_bound=False))
     first = bench.played("native", ErrorRates(answer_error=0.1))
     assert bench.played("native", ErrorRates(answer_error=0.1, extraction_miss=0.4)) is first
 
@@ -76,7 +77,7 @@ def test_conclusions_are_read_from_the_scores() -> None:
 @pytest.mark.parametrize("label", list(FAILURE_RATES))
 def test_the_scores_of_the_profile_have_not_moved(label: str, tiny: list[Scenario]) -> None:
     """A change here is a change of simulated scores: say so in the commit."""
-    played = Bench(tiny).played(label, PROFILES["calibrated"])
+    played = AgentRunner(tiny).played(label, PROFILES["calibrated"])
     assert [int(user.accuracy.sum()) for user in played.users] == [1, 3, 4]
 
 
@@ -91,7 +92,7 @@ def test_the_command_needs_a_file_and_says_so() -> None:
 
 @pytest.mark.evidence
 def test_the_fit_on_the_real_data(real_data: Path) -> None:
-    bench = Bench(list(named_scenarios(real_data)), workers=2)
+    bench = AgentRunner(list(named_scenarios(real_data)), workers=2)
     cost = bench.cost(PROFILES["calibrated"], FAILURE_RATES)
     best = bench.played("native", PROFILES["calibrated"])
     print(cost, best.upper_bound)
