@@ -1,13 +1,15 @@
-"""Any real language model, through litellm.
+"""Real language models through litellm.
 
-There is one retry layer, this one; litellm's and the SDKs' are switched off. Only transport is
-tried again. Parameters that a model refuses are left out once, with a warning, and stand in the
-record of every call. Keys are read from the environment when a call is made and kept nowhere.
+There is one retry layer, `attempts`; litellm's and the SDKs' own are switched off. What a failed
+request means is decided by one table (`decisions`). Parameters that a model refuses are left out or
+lowered once, with a warning, and recorded with every call. Keys are read from the environment when
+a call is made, and not stored.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import os
 import time
@@ -20,19 +22,22 @@ from amemgym_env.errors import BudgetExceeded, ConfigError, TransportError
 from amemgym_env.models.backend import Backend, Call, Completion, call_key
 from amemgym_env.models.budget import Budget
 from amemgym_env.models.cache import CallCache
-from amemgym_env.models.litellm import event_loop as loop_thread
-from amemgym_env.models.litellm import worker_pool as litellm_senders
-from amemgym_env.models.litellm.faults import Fault, delay
-from amemgym_env.models.litellm.library import Facts, facts, library, request
+from amemgym_env.models.litellm import event_loop, worker_pool
+from amemgym_env.models.litellm.attempts import Endpoint
+from amemgym_env.models.litellm.faults import Fault
+from amemgym_env.models.litellm.library import Facts, facts, request
 from amemgym_env.models.litellm.parameters import (
     Format,
     Parameters,
     checked_address,
+    checked_extra,
     checked_key_name,
     connection,
+    usual_address,
     warn,
 )
 from amemgym_env.models.litellm.responses import Answered
+from amemgym_env.models.litellm.token_counts import about, shortfall
 from amemgym_env.models.usage import Usage
 
 Send = Callable[[Mapping[str, Any], float], Awaitable[Answered | Fault]]
@@ -42,9 +47,11 @@ class LitellmModel(Backend):
     """A model by its litellm name, such as `openai/gpt-4.1-mini`.
 
     `timeout` is in seconds for one attempt, `retries` the attempts after the first; the n-th waits
-    `first_delay * 2 ** n` seconds at most. `api_key_env` names the variable that holds the key
-    (None: the provider's usual one). `cache` is a folder. `offline` allows no call at all.
-    `processes` send the requests (0: this one; None: as many as `max_concurrency` is worth).
+    `first_delay * 2 ** n` seconds at most. A provider that asks to wait more than `max_wait`
+    seconds stops the run. `max_tokens` limits the reply (None: not sent); `extra` are further
+    arguments of `litellm.acompletion`, such as `num_ctx`. `api_key_env` names the variable that
+    holds the key (None: the provider's usual one). `cache` is a folder. `offline` allows no call.
+    `processes` send the requests (0: this one; None: by `max_concurrency`).
     """
 
     def __init__(
@@ -54,11 +61,13 @@ class LitellmModel(Backend):
         api_base: str | None = None,
         api_key_env: str | None = None,
         temperature: float | None = 0.0,
-        max_tokens: int = 8192,
+        max_tokens: int | None = None,
+        extra: Mapping[str, Any] | None = None,
         seed: int | None = None,
         timeout: float = 120.0,
         retries: int = 5,
         first_delay: float = 0.5,
+        max_wait: float = 120.0,
         max_concurrency: int = 32,
         processes: int | None = 0,
         requests_per_minute: float | None = None,
@@ -71,21 +80,27 @@ class LitellmModel(Backend):
         self.name = f"litellm/{model}"
         self.model = model
         self.concurrency = max(2, max_concurrency)  # 1 is held by the slots: calls stay in the loop
-        self.timeout, self.retries, self.first_delay = timeout, retries, first_delay
+        self.timeout = timeout
+        key = f"backend.model={model}"
+        self.endpoint = Endpoint(key, self.name, retries, first_delay, max_wait)
         self.offline = offline
+        api_base = usual_address(model) if api_base is None else api_base
         self.api_base = None if api_base is None else checked_address(api_base)
-        self.api_key_env = checked_key_name(api_key_env)
+        self.api_key_env = checked_key_name(model, api_key_env)
         self.budget = Budget(budget_usd, budget_tokens)
         optional = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.asked = Parameters(model, optional, response_format)
-        self._given = {**optional, "api_base": api_base, "format": response_format}
+        self.extra = checked_extra(extra or {})
+        self._given: dict[str, Any] = {**optional, "api_base": api_base, "format": response_format}
+        self._given |= {"extra": self.extra} if self.extra else {}
         self._cache = None if cache is None else CallCache(cache)
         self._slots = max_concurrency
         if processes is None:
-            processes = litellm_senders.fitting(max_concurrency)
+            processes = worker_pool.fitting(max_concurrency)
         self.processes = processes
-        self._senders: tuple[int, litellm_senders.Senders] | None = None
+        self._senders: tuple[int, worker_pool.Senders] | None = None
         self._stopped: str | None = None
+        self._cut = False
         self._sleeping: set[asyncio.Future[None]] = set()
         self._gate: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._interval = 60.0 / requests_per_minute if requests_per_minute else 0.0
@@ -119,7 +134,7 @@ class LitellmModel(Backend):
                 text = "without network (offline=true, replay=), and the call is not in the record"
                 raise TransportError(text, reason="offline")
             _ = self._prepared
-            return loop_thread.shared().submit(self._answer(call, key, deliver))
+            return event_loop.shared().submit(self._answer(call, key, deliver))
         except Exception as error:  # noqa: BLE001 - every error is classified
             future.set_exception(error)
             return future
@@ -167,7 +182,7 @@ class LitellmModel(Backend):
         if self._senders is None:
             known = facts(self.model)
         else:  # they have litellm: this process need not import it too
-            known = loop_thread.shared().submit(self._sending().facts(self.model)).result()
+            known = event_loop.shared().submit(self._sending().facts(self.model)).result()
         if known.prices is None:
             warn(f"{self.model}: price not known; dollars are null in the accounts, not 0")
         return known
@@ -203,8 +218,13 @@ class LitellmModel(Backend):
         self, call: Call, deliver: Callable[[Completion], None] | None
     ) -> Completion:
         send = await self._sender()
-        begun, failed = time.perf_counter(), 0
-        while True:
+        begun = sent = time.perf_counter()
+        arguments: dict[str, Any] = {}
+        reply_limit: list[Fault] = []
+        """Refusals of the limit on the reply beside this prompt: it is then left out."""
+
+        async def attempt(number: int) -> Completion | Fault:
+            nonlocal sent, arguments
             async with self._gated():
                 await self._paced()
                 if self._stopped is not None:
@@ -213,33 +233,32 @@ class LitellmModel(Backend):
                 self.budget.reserve(estimate)
                 spent = None
                 arguments = self.asked.of(call)
+                if reply_limit:
+                    arguments.pop("max_tokens", None)
                 sent = time.perf_counter()
                 try:
                     fault = await send({**arguments, **self._fixed(call)}, self.timeout)
-                    if isinstance(fault, Answered):
-                        seconds = time.perf_counter() - sent
-                        retries = Usage(failed, seconds=sent - begun)
-                        done = self._completed(call, fault, seconds, retries)
-                        spent = done.usage
-                        if deliver is not None:
-                            deliver(done)
-                        return done
+                    retries = Usage(number, seconds=sent - begun) if number else Usage()
+                    if isinstance(fault, Fault):
+                        return self._failure(fault, sent, retries)
+                    if reply_limit:
+                        self.asked.leave_out(reply_limit[0], self.asked.of(call))
+                    done = self._completed(call, fault, time.perf_counter() - sent, retries)
+                    spent = done.usage
+                    if deliver is not None:
+                        deliver(done)
+                    return done
                 finally:
                     self.budget.settle(estimate, spent)
-            failed += 1
-            if fault.kind == "parameter" and self.asked.leave_out(fault, arguments):
-                continue
-            if fault.kind == "content":
-                usage = Usage(1, seconds=time.perf_counter() - sent, usd=self.cost(0, 0))
-                retries = Usage(failed - 1, seconds=sent - begun if failed > 1 else 0.0)
-                details = {"error_message": fault.message}
-                return Completion("", usage, None, retries, fault.cause, details)
-            if fault.kind == "settings":
-                raise ConfigError(f"backend.model={self.model}: {fault.message}")
-            if fault.kind != "transport" or failed > self.retries:
-                raise TransportError(fault.message, failed, fault.reason)
-            text = call.messages[-1]["content"]
-            await self._sleep(delay(fault, failed, self.first_delay, self.name, text))
+
+        def remedy(fault: Fault) -> bool:
+            if fault.action == "window":
+                reply_limit.append(dataclasses.replace(fault, limit=None))
+                return "max_tokens" in arguments
+            return self.asked.leave_out(fault, arguments)
+
+        text = call.messages[-1]["content"]
+        return await self.endpoint.attempts(attempt, remedy, self._sleep, text)
 
     async def _sender(self) -> Send:
         """Return what sends a request: this process, or others that are ready."""
@@ -249,10 +268,10 @@ class LitellmModel(Backend):
         await senders.ready()
         return senders.request
 
-    def _sending(self) -> litellm_senders.Senders:
+    def _sending(self) -> worker_pool.Senders:
         # A forked child cannot use its parent's.
         if self._senders is None or self._senders[0] != os.getpid():
-            self._senders = (os.getpid(), litellm_senders.shared(self.processes))
+            self._senders = (os.getpid(), worker_pool.shared(self.processes))
         return self._senders[1]
 
     def _gated(self) -> asyncio.Semaphore:
@@ -270,16 +289,16 @@ class LitellmModel(Backend):
 
     def _fixed(self, call: Call) -> dict[str, Any]:
         known = connection(self.model, self.api_base, self.api_key_env)
-        return {"model": self.model, "messages": call.messages, **known}
+        return {**self.extra, "model": self.model, "messages": call.messages, **known}
 
     def _completed(
         self, call: Call, answer: Answered, seconds: float, retries: Usage
     ) -> Completion:
         prompt, completion, estimated = answer.prompt_tokens, answer.completion_tokens, False
         if not prompt:
-            prompt, estimated = self._count(messages=call.messages), True
+            prompt, estimated = about(part["content"] for part in call.messages), True
         if not completion and answer.text:
-            completion, estimated = self._count(text=answer.text), True
+            completion, estimated = about([answer.text]), True
         usd = answer.usd
         if self.prices is None or usd is None or estimated:
             usd = self.cost(prompt, completion)
@@ -287,14 +306,31 @@ class LitellmModel(Backend):
         details = dict(answer.details)
         if self.asked.dropped:
             details["dropped"] = sorted(self.asked.dropped)
+        least = shortfall(call.messages, answer.prompt_tokens)
+        if least is not None:
+            details["prompt_shortfall"] = least - answer.prompt_tokens
+            self._warn_of_cut(least, answer.prompt_tokens)
         cause = answer.cause
         if cause is None and answer.finish_reason == "length" and call.schema is not None:
             cause = "unreadable"  # a whole object in a reply that was cut may be a draft of another
-        retried = retries if retries.calls else Usage()
-        return Completion(answer.text, usage, answer.finish_reason, retried, cause, details)
+        return Completion(answer.text, usage, answer.finish_reason, retries, cause, details)
 
-    def _count(self, **content: Any) -> int:
-        return int(library().token_counter(model=self.model, **content))
+    def _failure(self, fault: Fault, sent: float, retries: Usage) -> Completion | Fault:
+        """Return the model's own failure as a completion, any other fault as it is."""
+        if fault.action != "failure":
+            return fault
+        usage = Usage(1, seconds=time.perf_counter() - sent, usd=self.cost(0, 0))
+        details = {"error_message": fault.message}
+        return Completion("", usage, None, retries, fault.cause, details)
+
+    def _warn_of_cut(self, least: int, counted: int) -> None:
+        if not self._cut:
+            self._cut = True
+            warn(
+                f"{self.model}: the provider counted {counted} prompt tokens where at least "
+                f"{least} were sent: it cuts prompts; enlarge its window (Ollama: "
+                "backend.extra.num_ctx); results.json counts such calls"
+            )
 
     def _estimate(self, call: Call) -> Usage:
         """Return about what a call will cost; exact counts come with its answer."""

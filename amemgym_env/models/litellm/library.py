@@ -114,9 +114,11 @@ async def request(arguments: Mapping[str, Any], timeout: float) -> Answered | Fa
                 num_retries=0,
                 max_retries=0,
             )
-        return read_response(response)
+        return read_response(response, arguments)
     except TimeoutError:
         return out_of_time(timeout)
     except Exception as error:  # noqa: BLE001 - every error is classified
         response = refused_response(error)
-        return classify(error) if response is None else read_response(response)
+        if response is None:
+            return classify(error, arguments)
+        return read_response(response, arguments)

@@ -1,11 +1,12 @@
-"""What a model is asked with: address, key, and the parameters that it may refuse.
+"""Address, key and optional parameters of a model's calls.
 
-A refused parameter is left out from then on, once, with a warning; JSON by schema falls back to any
-JSON object, and that to plain text.
+A refused parameter is left out or lowered from then on, once, with a warning; JSON by schema falls
+back to any JSON object, and that to plain text.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import warnings
@@ -45,19 +46,16 @@ class Parameters:
 
     def of(self, call: Call) -> dict[str, Any]:
         """Return the parameters of one call that a model may refuse."""
-        arguments = {
-            name: value for name, value in self.optional.items() if name not in self.dropped
-        }
+        arguments = dict(self.optional)
         if call.schema is not None and self.form != "plain":
             arguments["response_format"] = response_format(self.form, call)
         return arguments
 
     def leave_out(self, fault: Fault, sent: Mapping[str, Any]) -> bool:
-        """Drop what was refused of what was sent; whether the call may now go through."""
+        """Drop or lower what was refused of what was sent; whether the call may now pass."""
         helped = False
         with self._lock:
-            for refused in fault.parameters:
-                name = "max_tokens" if refused == "max_completion_tokens" else refused
+            for name in fault.parameters:
                 if name not in sent:
                     continue
                 helped = True
@@ -66,14 +64,22 @@ class Parameters:
                     # Calls with an open schema ask for any object in every form.
                     if self.form == form or (form == "object" and self.form in _NEXT):
                         self.form = _NEXT[form]
-                        self._note(f"response_format:{form}", fault)
-                elif name not in self.dropped:
-                    self._note(name, fault)
+                        self._note(f"response_format:{form}", "is not applied", fault)
+                elif name in self.optional and self.optional[name] == sent[name]:
+                    self._drop(name, fault)
         return helped
 
-    def _note(self, name: str, fault: Fault) -> None:
+    def _drop(self, name: str, fault: Fault) -> None:
+        if name == "max_tokens" and fault.limit is not None:
+            self.optional[name] = fault.limit
+            self._note(f"{name}:{fault.limit}", "is the limit", fault)
+        elif name not in self.dropped:
+            del self.optional[name]
+            self._note(name, "is not applied", fault)
+
+    def _note(self, name: str, what: str, fault: Fault) -> None:
         self.dropped.add(name)
-        warn(f"{self.model}: {name} is not applied from now on ({fault.message})")
+        warn(f"{self.model}: {name} {what} from now on ({fault.message})")
 
 
 def response_format(mode: Format, call: Call) -> dict[str, Any]:
@@ -126,18 +132,61 @@ def checked_address(api_base: str) -> str:
     return api_base
 
 
-def checked_key_name(name: str | None) -> str | None:
+def checked_key_name(model: str, name: str | None) -> str | None:
     """Return the name of a key's variable.
 
     Raises:
-        ConfigError: the environment does not have it.
+        ConfigError: the environment does not have it, or the key cannot be sent.
     """
     if name is not None and not os.environ.get(name):
         raise ConfigError(
             "backend.api_key_env: expected the name of a variable that is set in the environment, "
             f"found {redacted(name)!r}"
         )
+    provider = _provider(model)
+    for variable in (name,) if name else (f"{provider}_API_KEY", f"{provider}_KEY"):
+        if not os.environ.get(variable, "").isprintable():
+            raise ConfigError(
+                f"{variable}: expected a key without line breaks and control characters"
+            )
     return name
+
+
+def usual_address(model: str) -> str | None:
+    """Return the address that litellm would take from the environment, None: the provider's own."""
+    provider = _provider(model)
+    names = [f"{provider}_API_BASE"]
+    if provider in ("OPENAI", "ANTHROPIC"):
+        names.insert(provider == "ANTHROPIC", f"{provider}_BASE_URL")
+    found = next((os.environ[name] for name in names if os.environ.get(name)), None)
+    return found if found is None else checked_address(found)
+
+
+def _provider(model: str) -> str:
+    name = model.split("/")[0] if "/" in model else "openai"
+    return {"ollama_chat": "ollama"}.get(name, name).upper()
+
+
+OWN = ("model", "messages", "api_key", "stream", "timeout", "num_retries", "max_retries")
+"""Arguments of a request that `extra` cannot set."""
+
+
+def checked_extra(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return further arguments of a request.
+
+    Raises:
+        ConfigError: one of them is set by other settings, or must not be written down.
+    """
+    for name in extra:
+        if name in OWN:
+            raise ConfigError(f"backend.extra: expected arguments of a provider, found {name!r}")
+    text = json.dumps(dict(extra), sort_keys=True)
+    if redacted(text) != text:
+        raise ConfigError(
+            "backend.extra: expected no secrets, found one; keys come from the environment "
+            "(backend.api_key_env)"
+        )
+    return dict(extra)
 
 
 def warn(text: str) -> None:

@@ -76,7 +76,7 @@ class Senders:
         try:
             return await (await self._freest()).request(arguments, timeout)
         except EOFError as error:
-            return Fault("transport", str(error), reason="disconnect")
+            return Fault("retry", str(error), reason="disconnect")
 
     async def facts(self, model: str) -> Facts:
         """Return what litellm knows of a model; see `litellm_library.facts`.
