@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from amemgym_env.memory.embedding import DEFAULT, Embedder
 from amemgym_env.memory.index import NumpyStore, StoreFactory
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.script import Script
 from experiments.app.run_folder import inside
+from experiments.app.settings import with_usual_address
 
 
 class _Settings(BaseModel):
@@ -54,7 +55,14 @@ class LitellmEmbeddingSettings(_Settings):
     api_key_env: str | None = None
     timeout: Annotated[float, Field(gt=0)] = 30.0
     retries: Annotated[int, Field(ge=0)] = 5
+    max_wait: Annotated[float, Field(ge=0)] = 120.0
     cache: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_address(cls, given: Any) -> Any:
+        """Write down the address that litellm would take from the environment."""
+        return with_usual_address(given)
 
 
 StoreSettings = Annotated[NumpySettings | ChromaSettings, Field(discriminator="name")]

@@ -10,9 +10,17 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from amemgym_env.errors import ConfigError, near
+from amemgym_env.models.litellm.parameters import usual_address
 from amemgym_env.scenarios.difficulty import DIFFICULTIES
 from amemgym_env.simulated.profiles import DEFAULT_PROFILE, PROFILES
 
@@ -57,12 +65,14 @@ class LitellmBackend(Settings):
     api_base: str | None = None
     api_key_env: str | None = None
     temperature: float | None = 0.0
-    max_tokens: Count = 8192
+    max_tokens: Count | None = None
+    extra: dict[str, Any] | None = None
     seed: int | None = None
     response_format: Literal["auto", "schema", "object_schema", "object", "plain"] = "auto"
     timeout: Annotated[float, Field(gt=0)] = 120.0
     retries: Annotated[int, Field(ge=0)] = 5
     first_delay: Annotated[float, Field(ge=0)] = 0.5
+    max_wait: Annotated[float, Field(ge=0)] = 120.0
     max_concurrency: Count = 32
     processes: Annotated[int, Field(ge=0)] | None = None
     requests_per_minute: Annotated[float, Field(gt=0)] | None = None
@@ -71,11 +81,28 @@ class LitellmBackend(Settings):
     budget_usd: Annotated[float, Field(ge=0)] | None = None
     budget_tokens: Annotated[int, Field(ge=0)] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_address(cls, given: Any) -> Any:
+        """Write down the address that litellm would take from the environment."""
+        return with_usual_address(given)
+
+
+def with_usual_address(given: Any) -> Any:
+    """Return settings of a model with the address of the environment in place of none.
+
+    A run's settings and keys then name the server that it asked.
+    """
+    if isinstance(given, dict) and not given.get("api_base") and given.get("model"):
+        return {**given, "api_base": usual_address(str(given["model"]))}
+    return given
+
 
 HOW_CALLS_ARE_MADE = {
     "timeout",
     "retries",
     "first_delay",
+    "max_wait",
     "max_concurrency",
     "processes",
     "requests_per_minute",

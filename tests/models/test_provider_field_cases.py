@@ -23,7 +23,7 @@ from amemgym_env.models.events import CallEvent, Event, ExamEvent, TurnEvent
 from amemgym_env.models.journal import MemoryJournal
 from amemgym_env.models.last_play import calls_in
 from amemgym_env.models.litellm.backend import LitellmModel
-from amemgym_env.models.litellm.responses import read_response, refused_response
+from amemgym_env.models.litellm.responses import Answered, read_response, refused_response
 from amemgym_env.prompts.assistant import AssistantReply, Context, ExamAnswer
 from amemgym_env.scenarios.model import Scenario
 from experiments.app.terminal import notes
@@ -116,14 +116,14 @@ def test_b01_06_content_that_is_null_is_one_call_paid_once_and_no_message(
     asked = model(server, retries=5, first_delay=9.0)
     document, events = played(lambda models: make(models, 2, 0), tiny[:1], assistant=asked)
     found = calls(events, *kinds)
-    assert {call["kind"] for call in found} == {kind for kind, *_ in server.sent} & set(kinds)
-    assert len({call["kind"] for call in found}) == 4
+    assert {call.kind for call in found} == {kind for kind, *_ in server.sent} & set(kinds)
+    assert len({call.kind for call in found}) == 4
     assert len(calls(events)) == sum(server.hits.values())
-    assert {(call["cause"], call["finish_reason"]) for call in found} == {("empty", "length")}
-    assert all(call["retries"] is None for call in found)
+    assert {(call.cause, call.finish_reason) for call in found} == {("empty", "length")}
+    assert all(call.retries is None for call in found)
     for call in found:
-        assert (call["usage"]["calls"], call["usage"]["completion_tokens"]) == (1, 900)
-        assert call["usage"]["usd"] == pytest.approx(100 * 0.4e-6 + 900 * 1.6e-6)
+        assert (call.usage.calls, call.usage.completion_tokens) == (1, 900)
+        assert call.usage.usd == pytest.approx(100 * 0.4e-6 + 900 * 1.6e-6)
     exams = [cause for event in events if isinstance(event, ExamEvent) for cause in event.causes]
     assert exams == ["empty"] * 4
     assert document["causes"] == {"empty": 4}
@@ -190,7 +190,10 @@ def test_b01_14_other_errors_hold_no_response() -> None:
     start, end = "received_args={'response_object': ", ", 'model_response_object': None"
     texts = ["gone", f"{start}{{}}{end}", f"{start}{{'choices': [}}{end}"]
     texts.append(f"{start}{{'choices': [{{'message': {{'content': 7}}}}]}}{end}")
-    assert [refused_response(Exception(text)) for text in texts] == [None] * 4
+    assert [refused_response(Exception(text)) for text in texts[:3]] == [None] * 3
+    other = read_response(refused_response(Exception(texts[3])))
+    assert isinstance(other, Answered)
+    assert other.cause == "unreadable"
     whole = f"{start}{{'choices': [{{'message': {{'content': ['yes']}}}}]}}{end}"
     assert read_response(refused_response(Exception(whole))).text == "yes"
 
@@ -218,7 +221,7 @@ def test_b03_04_what_litellm_itself_refuses_is_left_out_too(server: Server, name
     with pytest.warns(RuntimeWarning, match="temperature is not applied"):
         models.ask(EXAM)
     assert sum(server.hits.values()) == 1
-    assert events[0]["dropped"] == ["temperature"]
+    assert calls(events)[0].dropped == ("temperature",)
     assert "temperature" not in server.requests[-1]
 
 
@@ -263,7 +266,7 @@ def test_b03_07_a_filter_marks_one_turn_one_follow_up_and_one_answer_and_the_res
     }
     server.hits.clear()
     document, events = played(Native, tiny, assistant=asked)
-    marked = Counter(call["kind"] for call in calls(events) if call["cause"] == "filtered")
+    marked = Counter(call.kind for call in calls(events) if call.cause == "filtered")
     assert marked["assistant_reply"] == marked["user_follow_up"] == 1
     assert document["causes"] == {"filtered": len(tiny[0].periods)}
     assert len(calls(events)) == sum(server.hits.values())
@@ -300,10 +303,12 @@ def test_b03_09_tokens_in_and_out_are_the_providers_and_another_sum_is_recorded(
     server.instead = {"exam_answer": {"usage": usage}}
     events: list[Event] = []
     Models({"assistant": model(server)}, recorder=events.append).ask(EXAM)
-    found = events[0]["usage"]
-    assert (found["prompt_tokens"], found["completion_tokens"]) == (12_000, 9)
-    right = total == found["prompt_tokens"] + found["completion_tokens"]
-    assert events[0].get("total_tokens") == (None if right else total)
+    found = calls(events)[0].usage
+    assert found is not None
+    # P15: the provider's larger sum counts.
+    assert (found.prompt_tokens, found.completion_tokens) == (12_000, total - 12_000)
+    right = total == 12_009
+    assert calls(events)[0].details.get("total_tokens") == (None if right else total)
 
 
 def test_b03_10_what_a_dead_server_left_unasked_is_marked_and_asked_by_the_next_run(
@@ -347,4 +352,4 @@ def test_b03_12_the_accounts_of_two_roles_at_one_address_are_kept_apart(
         prompt, completion = prices.get(role, (0.4e-6, 1.6e-6))
         dollars = part["prompt_tokens"] * prompt + part["completion_tokens"] * completion
         assert part["usd"] == pytest.approx(dollars)
-    assert {call["model"] for call in calls(events, "user_follow_up")} == {"gpt-4.1-nano"}
+    assert {call.details["model"] for call in calls(events, "user_follow_up")} == {"gpt-4.1-nano"}

@@ -52,7 +52,9 @@ def read_response(response: Any, sent: Mapping[str, Any] | None = None) -> Answe
     content = getattr(message, "content", None)
     said = storable(spoken(content))
     text = without_keys(said)
-    cause: Cause | None = "unreadable" if isinstance(content, Mapping) else None
+    cause: Cause | None = (
+        None if content is None or isinstance(content, str | list) else "unreadable"
+    )
     if cause is not None:
         pass
     elif reason == "content_filter" or (not text.strip() and _refusal(message)):
