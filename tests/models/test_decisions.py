@@ -39,7 +39,7 @@ EXAMPLES: dict[str, Signals] = {
     "no key": signals(500, "Missing credentials. Please pass an `api_key`"),
     "unknown provider": signals(400, "LLM Provider NOT provided. Pass in the LLM provider"),
     "no answer in time": signals(network="timeout"),
-    "stream": signals(500, "Received: 'data: {\"object\": \"chat.completion.chunk\""),
+    "stream": signals(500, 'Received: \'data: {"object": "chat.completion.chunk"'),
     "parameter unknown to litellm": signals(
         400, "anthropic does not support parameters: ['seed']", kinds=kind("UnsupportedParamsError")
     ),

@@ -204,7 +204,9 @@ def test_b03_01_all_attempts_of_a_call_stand_in_its_record(server: Server) -> No
     models = Models({"assistant": model(server, retries=3)}, recorder=events.append)
     with pytest.raises(TransportError):
         models.ask(HELLO)
-    assert sum(server.hits.values()) == events[-1]["retries"]["calls"] == 4
+    (call,) = calls(events)
+    assert call.retries is not None
+    assert sum(server.hits.values()) == call.retries.calls == 4
     server.behaviour.faults = Faults(first=2, kinds=("server_error",))
     server._attempts.clear()
     models.ask(HELLO)

@@ -58,9 +58,12 @@ def read_error(error: BaseException, sent: Mapping[str, Any]) -> Signals:
     body, status, headers = _response(chain)
     if status is None:
         status = next((found for one in chain if (found := _status(one)) is not None), None)
+    network = None if body else _network(names, chain, status)
+    if network is not None:
+        status = None  # litellm says 500 of a connection that broke
     known = read_body(body, status, sent) if body else Signals(status, str(error), sent=sent)
     return known._replace(
-        network=None if body else _network(names, chain, status),
+        network=network,
         kinds=frozenset(_names(error)),
         delay=_first(delay_in_headers(headers), delay_in_text(known.text)),
     )
