@@ -1,4 +1,4 @@
-"""Decision table of failed requests: one case for each row, the corpus, stated delays and limits."""
+"""Decision table of failed requests: a case for each row, the corpus, delays and limits."""
 
 from __future__ import annotations
 
@@ -200,13 +200,9 @@ def test_b09_messages_hold_no_keys_and_are_one_short_line() -> None:
 
 
 def test_errors_behind_errors_are_read() -> None:
-    try:
-        try:
-            raise ConnectionRefusedError(111, "Connect call failed")
-        except ConnectionRefusedError as inner:
-            raise RuntimeError("Connection error.") from inner
-    except RuntimeError as error:
-        assert read_error(error, SENT).network == "refused"
+    error = RuntimeError("Connection error.")
+    error.__cause__ = ConnectionRefusedError(111, "Connect call failed")
+    assert read_error(error, SENT).network == "refused"
 
 
 def test_a_long_body_is_decided_at_once() -> None:

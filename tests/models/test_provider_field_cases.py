@@ -210,7 +210,10 @@ def test_b03_01_all_attempts_of_a_call_stand_in_its_record(server: Server) -> No
     server.behaviour.faults = Faults(first=2, kinds=("server_error",))
     server._attempts.clear()
     models.ask(HELLO)
-    assert (events[-1]["usage"]["calls"], events[-1]["retries"]["calls"]) == (1, 2)
+    last = calls(events)[-1]
+    assert last.usage is not None
+    assert last.retries is not None
+    assert (last.usage.calls, last.retries.calls) == (1, 2)
     assert sum(server.hits.values()) == 4 + 3
     assert models.usage["retries"].calls == 6
 
