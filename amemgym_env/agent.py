@@ -1,7 +1,7 @@
-"""What an agent sees and does: turns, exams, probes, operations, answers, and the Agent contract.
+"""The `Agent` protocol and its types: turns, exams, probes, operations, answers.
 
-This file is the whole vocabulary between an environment and an agent. It knows nothing of
-scenarios: an agent that imports it cannot reach the answer key.
+This module is the whole interface between environment and agent. It knows nothing of scenarios: an
+agent that imports it cannot reach the answer key.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Op(StrEnum):
 
 
 class Operation(NamedTuple):
-    """One operation on the memory bank, as an agent asks for it."""
+    """One requested operation on the memory bank."""
 
     op: Op
     entry_id: str | None = None
@@ -46,22 +46,22 @@ class Operation(NamedTuple):
 
     @classmethod
     def add(cls, text: str) -> Operation:
-        """Ask for a new entry."""
+        """Return an ADD of a text."""
         return cls(Op.ADD, None, text)
 
     @classmethod
     def update(cls, entry_id: str, text: str) -> Operation:
-        """Ask for an entry's text to be replaced."""
+        """Return an UPDATE that replaces an entry's text."""
         return cls(Op.UPDATE, entry_id, text)
 
     @classmethod
     def delete(cls, entry_id: str) -> Operation:
-        """Ask for an entry to go."""
+        """Return a DELETE of an entry."""
         return cls(Op.DELETE, entry_id, None)
 
     @classmethod
     def noop(cls) -> Operation:
-        """Ask for nothing."""
+        """Return a NOOP."""
         return cls(Op.NOOP, None, None)
 
 
@@ -232,5 +232,5 @@ class Agent(Protocol):
         ...
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `state_dict` returned."""
+        """Restore the state that `state_dict` returned."""
         ...

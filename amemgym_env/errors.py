@@ -1,4 +1,4 @@
-"""Every error the project raises on purpose, as one tree.
+"""Exceptions of the project, as one tree.
 
 ```
 AMemGymError

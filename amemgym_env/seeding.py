@@ -1,8 +1,8 @@
-"""Randomness without hidden state: every draw is a function of its key.
+"""Keyed random draws without state.
 
-A key is a sequence of strings and integers that names what is drawn (mechanism, scenario,
-utterance, ...). The same key gives the same draw in any process, thread and order, so that
-agents are compared on the same luck and a resumed run repeats nothing it has not seen.
+A key is a sequence of strings and integers that names a draw (mechanism, scenario, utterance, ...).
+The same key gives the same draw in any process, thread and order, so agents are compared on the
+same draws and resumed runs are reproducible.
 """
 
 from __future__ import annotations

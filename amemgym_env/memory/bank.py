@@ -1,8 +1,8 @@
-"""The memory bank and its four operations, as pure functions on an immutable value.
+"""Memory bank and its four operations, as pure functions on an immutable value.
 
-The bank never evicts by itself. What cannot be done changes nothing and is reported: ADD to a full
-bank, UPDATE or DELETE of an unknown id, a text without content. ADD of a text that stands there
-identically refreshes that entry, so that nothing stands twice.
+The bank never evicts. Refused operations change nothing and are reported: ADD to a full bank,
+UPDATE or DELETE of an unknown id, a blank text. ADD of a text that the bank already holds refreshes
+that entry, so there are no duplicates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from amemgym_env.agent import Entry, Op, Operation
 
 
 class Status(StrEnum):
-    """What became of an operation."""
+    """Outcome of an operation."""
 
     APPLIED = "applied"
     REFRESHED = "refreshed"
@@ -27,12 +27,12 @@ class Status(StrEnum):
 
     @property
     def refused(self) -> bool:
-        """Whether the operation was asked for and could not be done."""
+        """Whether the operation was refused."""
         return self in (Status.FULL, Status.UNKNOWN, Status.EMPTY)
 
 
 class Applied(NamedTuple):
-    """An operation with what became of it and the entry that it concerned, if any."""
+    """An operation, its outcome and the entry concerned, if any."""
 
     operation: Operation
     status: Status
@@ -55,7 +55,7 @@ class Bank(NamedTuple):
         return self.capacity is not None and len(self.entries) >= self.capacity
 
     def apply(self, operation: Operation, time: str, turn: int) -> tuple[Bank, Applied]:
-        """Return the bank after `operation` at scenario time `time`, and what became of it."""
+        """Return the bank after `operation` at scenario time `time`, and the outcome."""
         op, entry_id, text = operation
         if op is Op.NOOP:
             return self, Applied(operation, Status.NOOP, None)
@@ -75,7 +75,7 @@ class Bank(NamedTuple):
     def apply_all(
         self, operations: Iterable[Operation], time: str, turn: int
     ) -> tuple[Bank, tuple[Applied, ...]]:
-        """Return the bank after the operations, applied in order, and what became of each."""
+        """Return the bank after the operations, applied in order, and their outcomes."""
         bank, outcomes = self, []
         for operation in operations:
             bank, outcome = bank.apply(operation, time, turn)
@@ -106,7 +106,7 @@ class Bank(NamedTuple):
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Bank:
-        """Return the bank that `to_json` described."""
+        """Return the bank of a `to_json` object."""
         entries = tuple(Entry(*entry) for entry in state["entries"])
         return cls(entries, int(state["next_id"]), state["capacity"])
 

@@ -1,24 +1,24 @@
-"""The persistent store of memory vectors: chromadb behind the `Store` interface.
+"""Persistent vector store on chromadb, behind the `Store` interface.
 
-The one place that imports chromadb. Embeddings are always explicit. With `index="exact"` entries
-are ranked over the stored vectors as the numpy store ranks them, so both agree to the last tie;
-`index="approximate"` asks chroma's own index, for large banks, and counts how often it agrees.
+This is the only module that imports chromadb. Embeddings are explicit. `index="exact"` ranks the
+stored vectors like the numpy store, ties included; `index="approximate"` uses chroma's index, for
+large banks, and counts its recall.
 
-One writer a path: a lock file refuses a second one, and goes with its process however that ends.
-A forked child is refused (chroma's client would hang there). Nothing is opened before the first
-call, and a path that is opened again holds what it held.
+A lock file admits one writer per path; the operating system releases it when the process ends. A
+forked child is refused, because chroma's client would hang. Nothing is opened before the first
+call, and a reopened path holds its entries.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from amemgym_env.agent import Entry
 from amemgym_env.errors import ConfigError, RunError
@@ -31,18 +31,15 @@ Index = Literal["exact", "approximate"]
 _BATCH = 5_000
 """Entries a call; chroma takes 5,461 at most."""
 _SPACE = "ip"
-"""The inner product, as the numpy store has it; chroma's own default would be the distance l2."""
-_NEAR = 10
-"""An entry that is not among so many nearest to itself cannot be reached."""
+"""Inner product, as in the numpy store; chroma's default is the distance l2."""
 
 
 class ChromaStore:
     """The entries of one bank in a collection of a chroma database.
 
     `path` is a folder of its own, `name` a safe collection name (`scenario_files.slug`), and
-    `scenario` the id that it was made from, kept beside the collection. With `fresh`, what the path
-    holds of an earlier process is forgotten at the first call: a run that is resumed writes it
-    again, exactly.
+    `scenario` the id that it was made from, stored with the collection. With `fresh`, the first
+    call deletes what an earlier process stored; a resumed run writes it again.
     """
 
     def __init__(
@@ -74,12 +71,12 @@ class ChromaStore:
 
     @property
     def recall(self) -> float | None:
-        """Share of the truly nearest entries that searches found; None before any search."""
+        """Share of the nearest entries that searches found; None before any search."""
         return self._agreed / self._wanted if self._wanted else None
 
     @property
     def recall_counts(self) -> tuple[int, int]:
-        """Nearest entries that chroma's own index found, and those it was asked for."""
+        """Numbers of nearest entries found by chroma's index and requested."""
         return self._agreed, self._wanted
 
     def put(self, entries: Sequence[Entry], vectors: Vectors) -> None:
@@ -107,7 +104,7 @@ class ChromaStore:
         self._held.update({entry.id: entry for entry in entries})
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Forget ids; see `Store.remove`."""
+        """Delete ids; see `Store.remove`."""
         collection = self._open()
         held = [entry_id for entry_id in ids if entry_id in self._held]
         for first in range(0, len(held), _BATCH):
@@ -117,7 +114,7 @@ class ChromaStore:
             del self._held[entry_id]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all entries."""
         self.remove(list(self._held)) if self._held else self._open()
 
     def search(self, queries: Vectors, k: int) -> list[tuple[str, ...]]:
@@ -132,58 +129,16 @@ class ChromaStore:
             live = [entry_id for entry_id in ids if entry_id in self._held]
             self._agreed += len(set(live) & set(nearest))
             self._wanted += len(nearest)
-            # The index may miss entries that exist; there are always as many as asked for.
+            # The index may miss entries; the exact search completes the result.
             missing = [entry_id for entry_id in nearest if entry_id not in live]
             found.append(tuple([*live, *missing][: len(nearest)]))
         return found
 
-    def reachable(self) -> float | None:
-        """Return the share of entries that a search in chroma's index finds by their own vector.
-
-        None without entries. The others are lost to searches with `index="approximate"`; that is
-        said as a warning, and `rebuild` mends it.
-        """
-        collection = self._open()
-        ids = list(self._held)
-        vectors = self._exact.vectors(ids)
-        found = total = 0
-        for first in range(0, len(ids), _BATCH):
-            part, own = ids[first : first + _BATCH], vectors[first : first + _BATCH]
-            answer = collection.query(query_embeddings=own, n_results=_NEAR, include=["embeddings"])
-            for name, vector, near, rows in zip(
-                part, own, answer["ids"], answer["embeddings"], strict=True
-            ):
-                # Many entries may say the same; one without words is near to nothing.
-                twin = any(np.array_equal(row, vector) for row in rows)
-                found += bool(vector.any()) and (name in near or twin)
-                total += bool(vector.any())
-        if found < total:
-            warnings.warn(
-                f"store {self.path}: {total - found} of {total} entries cannot be reached through "
-                "the index; rebuild() writes it anew",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-        return found / total if total else None
-
-    def rebuild(self) -> None:
-        """Write the collection anew from what this store holds."""
-        self._open()
-        self._client.delete_collection(self.name)
-        self._collection = self._made()
-        entries = list(self._held.values())
-        vectors = self._exact.vectors([entry.id for entry in entries])
-        for first in range(0, len(entries), _BATCH):
-            part = entries[first : first + _BATCH]
-            places = range(first, first + len(part))
-            self._write(self._collection, part, vectors[first : first + _BATCH], places)
-        self._place = len(entries)
-
     def close(self) -> None:
-        """Close the database and give the path free."""
+        """Close the database and release the lock."""
         if self._client is not None and self._process == os.getpid():
             self._client.close()
-            self._lock.close()
+            self._lock.release()
         self._client = self._collection = self._lock = None
         self._exact.close()
 
@@ -207,7 +162,11 @@ class ChromaStore:
         return self._collection
 
     def _made(self) -> Any:
-        """Return the collection; one that somebody else made may measure otherwise."""
+        """Return the collection.
+
+        Raises:
+            RunError: an existing collection uses another distance metric.
+        """
         made = self._client.get_or_create_collection(
             self.name,
             configuration={"hnsw": {"space": _SPACE}},
@@ -236,7 +195,7 @@ class ChromaStore:
         )
 
     def _read(self) -> None:
-        """Take over what the path holds."""
+        """Load the stored entries."""
         held = self._collection.get(include=["embeddings", "metadatas", "documents"])
         columns = held["ids"], held["embeddings"], held["metadatas"], held["documents"]
         rows = list(zip(*columns, strict=True))
@@ -282,27 +241,25 @@ def _library() -> Any:
     return chromadb
 
 
-def _locked(path: Path) -> Any:
-    """Return the open lock file of a path; the system frees it when its process ends.
+def _locked(path: Path) -> FileLock:
+    """Return the held lock of a path; the operating system releases it when the process ends.
 
     Raises:
-        RunError: another store has it.
+        RunError: another store holds it.
     """
     path.mkdir(parents=True, exist_ok=True)
-    file = (path / "writer.lock").open("a+")
+    lock = FileLock(path / "writer.lock", timeout=0, fallback_to_soft=False, thread_local=False)
     try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        file.close()
+        lock.acquire()
+    except Timeout as error:
         raise RunError(
             f"store {path}: expected one writer, found another one that has it open; close that "
             "one, or use another path"
         ) from error
-    return file
+    except NotImplementedError:
+        warnings.warn(
+            f"store {path}: the file system has no locks; open the store in one process only",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return lock

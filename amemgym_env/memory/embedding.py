@@ -1,4 +1,4 @@
-"""Embeddings: text to a vector of small integers, so that similarities are exact.
+"""Embedders from text to vectors of small integers, whose inner products are exact.
 
 A unit vector is scaled by 127 and rounded; inner products of such vectors are integers below
 2**24, exact in float32 and equal in any order of summation. The default is a pure function of the

@@ -1,9 +1,8 @@
-"""Similarity search over the memory bank: what a store is, the exact numpy one, and the index.
+"""Similarity search over the memory bank: the store interface, the exact numpy store, the index.
 
-A `Store` holds one vector an entry and ranks them; it knows no text model. A `MemoryIndex` keeps a
-store in step with a bank: it embeds what operations changed, once, when somebody searches.
-Similarity is the inner product of integer vectors (see `embedding.py`), exact in any order of
-summation; ties go to the older entry, the one that stands first in the bank.
+A `Store` holds one vector per entry and ranks them. A `MemoryIndex` keeps a store in step with a
+bank; it embeds changed entries lazily, at the next search. Similarity is the inner product of
+integer vectors (see `embedding.py`), exact in any order of summation; ties go to the older entry.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ class Store(Protocol):
         ...
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Forget ids; those not held are ignored."""
+        """Delete ids; unknown ones are ignored."""
         ...
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all entries."""
         ...
 
     def search(self, queries: Vectors, k: int) -> list[tuple[str, ...]]:
@@ -53,7 +52,7 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what the store holds open; the store is not used again."""
+        """Release resources; the store is not used again."""
         ...
 
 
@@ -88,7 +87,7 @@ class NumpyStore:
         return self._matrix[[self._rows[entry_id] for entry_id in ids]]
 
     def remove(self, ids: Sequence[str]) -> None:
-        """Forget ids; see `Store.remove`."""
+        """Delete ids; see `Store.remove`."""
         for entry_id in ids:
             row = self._rows.pop(entry_id, None)
             if row is not None:
@@ -97,7 +96,7 @@ class NumpyStore:
             self._compact()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Delete all entries."""
         self._ids.clear()
         self._rows.clear()
 
@@ -154,7 +153,7 @@ class MemoryIndex:
         self._changed: dict[str, None] = {}
 
     def load(self, bank: Bank) -> None:
-        """Show `bank`, whatever was shown before."""
+        """Index `bank` from scratch."""
         self._bank = bank
         if self._held:
             self._store.clear()
@@ -162,7 +161,7 @@ class MemoryIndex:
         self._changed = dict.fromkeys(entry.id for entry in bank.entries)
 
     def follow(self, bank: Bank, outcomes: Iterable[Applied]) -> None:
-        """Show `bank`, which `outcomes` made of the bank shown before."""
+        """Update the index to `bank`, given the `outcomes` that led to it."""
         self._bank = bank
         for outcome in outcomes:
             if outcome.entry_id is not None and not outcome.status.refused:
@@ -222,7 +221,7 @@ class MemoryIndex:
 
 
 class ReadOnlyView:
-    """A `MemoryView` of an index, to hand to an agent: it looks, and changes nothing."""
+    """Read-only `MemoryView` of an index, for agents."""
 
     def __init__(self, index: MemoryIndex) -> None:
         self._index = index

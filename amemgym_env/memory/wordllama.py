@@ -1,7 +1,7 @@
-"""Static word vectors from a package, offline: the second embedding that needs no provider.
+"""Embedder on the static word vectors of wordllama, offline.
 
-The one place that imports wordllama, whose weights come inside its package. It ranks by meaning
-where the default ranks by shared word stems.
+This is the only module that imports wordllama, whose weights come with its package. It ranks by
+meaning; the default ranks by shared word stems.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Trained memory policies: a checkpoint, and what it does with features.
+"""Checkpoints of trained memory policies.
 
-A checkpoint is a folder of two files, neither of which can run code: `policy.json` says what the
-policy observes and how its network is built, `weights.npz` holds its arrays. It names the key of
-its feature set, so a policy is never scored under features that it was not trained for. Playing
-needs numpy alone.
+A checkpoint is a folder of two files that cannot run code: `policy.json` describes the observation
+and the network, `weights.npz` holds the arrays. It contains the fingerprint of its feature set and
+is refused under other features. Acting needs numpy only.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ def _legal(kind: Kind, count: int, capacity: int) -> Sequence[bool]:
 
 
 def save(policy: Policy, folder: str | Path, trained: Mapping[str, Any] | None = None) -> Path:
-    """Write a checkpoint; `trained` says how it came about, for readers. Returns the folder."""
+    """Write a checkpoint; `trained` describes the training, for readers. Returns the folder."""
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     with (path / "weights.npz").open("wb") as file:

@@ -1,8 +1,8 @@
-"""What a memory policy sees: named features of the present message and of the memory bank.
+"""Observation features of memory policies: the current message and the memory bank.
 
-They are made of texts and of the bank alone, so an agent can compute them where no scenario is
-known (`TextFeatures`); the number environments read the same values from tables. None holds truth,
-except `message.exposes` and its like with `privileged`, for diagnosis.
+Features are computed from texts and the bank alone, so an agent can compute them without a scenario
+(`TextFeatures`); the memory environments read the same values from tables. None contains hidden
+state, except `message.exposes` and the like with `privileged`, for diagnosis.
 
 An observation of `AMemGymMemory-v0` has three parts of equal width: the present message with where
 the episode stands, the entry most similar to it and the entry written longest ago, each with facts
@@ -82,7 +82,7 @@ class FeatureSet:
 
     @cached_property
     def text_names(self) -> tuple[str, ...]:
-        """Names of what is known of one text, in order."""
+        """Names of the features of one text, in order."""
         extra = ("profile",) * self.profile + ("exposes",) * self.privileged
         return (*WORDING_NAMES, "asked", *extra)
 
@@ -114,7 +114,7 @@ class FeatureSet:
 
     @cached_property
     def key(self) -> str:
-        """Hex digest of names and settings: policies are good for one key only."""
+        """Fingerprint (hex digest) of names and settings, which a checkpoint must match."""
         parts = {
             "set": asdict(self),
             "names": self.feature_names,
@@ -124,8 +124,8 @@ class FeatureSet:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
 
 
-class Sight(NamedTuple):
-    """All that an observation is made of, for one message and one bank of n entries."""
+class ObservationInputs(NamedTuple):
+    """Inputs of an observation: one message and one bank of n entries."""
 
     message: Floats  # (texts + places,) a text's row with where its round stands
     rows: Floats  # (any, texts + places) rows, those of the entries among them
@@ -142,7 +142,7 @@ class Sight(NamedTuple):
 
 
 def place_row(turn: int, period: int, session: int, round_: int, known: bool) -> Floats:
-    """Return where a round stands, shape (5,), values in 0..`LIMIT`."""
+    """Return the position of a round, shape (5,), values in 0..`LIMIT`."""
     row = np.array([turn / (turn + 64), period / 10, session / 10, round_ / 4, known], np.float32)
     return np.minimum(row, np.float32(LIMIT))
 
@@ -177,9 +177,9 @@ def nearest_entry(similarities: Sequence[int]) -> int:
     return similarities.index(max(similarities)) if similarities else 0
 
 
-def memory_observation(features: FeatureSet, sight: Sight) -> Floats:
+def memory_observation(features: FeatureSet, inputs: ObservationInputs) -> Floats:
     """Return the observation of `AMemGymMemory-v0`, shape (features,), without an embedding."""
-    message, rows, numbers, similarities, turns, turn, capacity, known, question, questions = sight
+    message, rows, numbers, similarities, turns, turn, capacity, known, question, questions = inputs
     width = len(message)
     own = width - len(PLACE_NAMES)
     out = np.zeros(3 * width, np.float32)
@@ -211,43 +211,43 @@ def memory_observation(features: FeatureSet, sight: Sight) -> Floats:
 
 
 def slots_observation(
-    features: FeatureSet, sight: Sight, between: npt.NDArray[np.integer]
+    features: FeatureSet, inputs: ObservationInputs, between: npt.NDArray[np.integer]
 ) -> Floats:
     """Return the observation of `AMemGymSlots-v0`, shape (1 + capacity, columns).
 
     `between` holds the similarities of the entries to each other, shape (n, n).
     """
-    width = len(sight.message)
+    width = len(inputs.message)
     own = width - len(PLACE_NAMES)
-    out = np.zeros((1 + sight.capacity, own + len(SLOT_NAMES)), np.float32)
-    similarities, count = sight.similarities, len(sight.turns)
+    out = np.zeros((1 + inputs.capacity, own + len(SLOT_NAMES)), np.float32)
+    similarities, count = inputs.similarities, len(inputs.turns)
     mean = sum(similarities) / (count * UNIT) if count else 0.0
-    out[0, :width] = sight.message
-    out[0, width:] = (count / sight.capacity, count >= sight.capacity, mean)
+    out[0, :width] = inputs.message
+    out[0, width:] = (count / inputs.capacity, count >= inputs.capacity, mean)
     if count:
-        near, last = nearest_entry(similarities), min(sight.turns)
-        out[1 : 1 + count, :width] = sight.rows[list(sight.numbers)]
-        for position, turn in enumerate(sight.turns):
-            newer = [other for other in range(count) if sight.turns[other] > turn]
-            question = sight.questions[position] if sight.known else -1
-            age = sight.turn - turn
+        near, last = nearest_entry(similarities), min(inputs.turns)
+        out[1 : 1 + count, :width] = inputs.rows[list(inputs.numbers)]
+        for position, turn in enumerate(inputs.turns):
+            newer = [other for other in range(count) if inputs.turns[other] > turn]
+            question = inputs.questions[position] if inputs.known else -1
+            age = inputs.turn - turn
             out[1 + position, own:] = (
                 1.0,
                 similarities[position] / UNIT,
                 age / (age + 16),
-                question >= 0 and question == sight.question,
+                question >= 0 and question == inputs.question,
                 position == near,
                 turn == last,
                 max(0, *(int(between[position, other]) for other in newer), 0) / UNIT,
-                question >= 0 and any(sight.questions[other] == question for other in newer),
+                question >= 0 and any(inputs.questions[other] == question for other in newer),
             )
-    if not sight.known:
+    if not inputs.known:
         out[:, features.asked_column] = 0.0
     return out
 
 
 class TextFeatures:
-    """Makes observations from texts: what an agent with a trained policy uses at play time."""
+    """Observations from texts, for agents with a trained policy."""
 
     def __init__(
         self,
@@ -274,8 +274,8 @@ class TextFeatures:
         `shown` is the message as the assistant sees it, `turn` counts rounds from 0 over the
         episode, `place` is (period, session, round), `asked` the questions of past exams.
         """
-        sight, vectors = self._sight(shown, turn, place, entries, asked)
-        out = memory_observation(self.features, sight)
+        inputs, vectors = self._inputs(shown, turn, place, entries, asked)
+        out = memory_observation(self.features, inputs)
         if not self.features.embedding:
             return out
         return np.concatenate([out, vectors[0] / np.float32(SCALE)])
@@ -289,23 +289,23 @@ class TextFeatures:
         asked: Sequence[str],
     ) -> Floats:
         """Return the observation of `AMemGymSlots-v0`, shape (1 + capacity, columns)."""
-        sight, vectors = self._sight(shown, turn, place, entries, asked)
+        inputs, vectors = self._inputs(shown, turn, place, entries, asked)
         between = (vectors[1:] @ vectors[1:].T).astype(np.int64)
-        return slots_observation(self.features, sight, between)
+        return slots_observation(self.features, inputs, between)
 
     def nearest(self, shown: str, entries: Sequence[Entry]) -> int:
         """Return the position of the entry that is most similar to a message; 0 without any."""
         vectors = self._embedder([shown, *(entry.text for entry in entries)])
         return nearest_entry((vectors[1:] @ vectors[0]).astype(int).tolist())
 
-    def _sight(
+    def _inputs(
         self,
         shown: str,
         turn: int,
         place: tuple[int, int, int],
         entries: Sequence[Entry],
         asked: Sequence[str],
-    ) -> tuple[Sight, Vectors]:
+    ) -> tuple[ObservationInputs, Vectors]:
         texts = [shown, *(entry.text for entry in entries)]
         vectors = self._embedder(texts)
         questions = self._embedder(list(() if self.features.question_blind else asked))
@@ -316,7 +316,7 @@ class TextFeatures:
         nearest = nearest_questions(vectors, questions).tolist()
         here = place_row(turn, *place, len(questions) > 0)
         rows = np.concatenate([rows, np.tile(here, (len(rows), 1))], axis=1)
-        sight = Sight(
+        inputs = ObservationInputs(
             message=rows[0],
             rows=rows[1:],
             numbers=range(len(entries)),
@@ -328,4 +328,4 @@ class TextFeatures:
             question=nearest[0],
             questions=nearest[1:],
         )
-        return sight, vectors
+        return inputs, vectors

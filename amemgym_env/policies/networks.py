@@ -1,4 +1,4 @@
-"""The networks of memory policies in numpy: arrays by name, observations to scores of actions.
+"""Networks of memory policies in numpy: from observations to action scores.
 
 Arrays are named as the layers in training; a weight has shape (inputs, outputs).
 """
@@ -18,7 +18,7 @@ Scores = npt.NDArray[np.float32]
 
 
 def memory_scores(weights: Weights, observations: Floats) -> Scores:
-    """Return the scores of the four macros: layers `layer.0`, `layer.1`, … with ReLU between."""
+    """Return the scores of the four actions: layers `layer.0`, `layer.1`, … with ReLU between."""
     hidden = observations
     depth = _depth(weights)
     for number in range(depth):
@@ -29,7 +29,7 @@ def memory_scores(weights: Weights, observations: Floats) -> Scores:
 
 
 def memory_shapes(features: FeatureSet, weights: Weights) -> list[str]:
-    """Return what is wrong with the arrays of a network over `feature_names`."""
+    """Return the shape errors of a network over `feature_names`."""
     shapes: dict[str, tuple[int, ...]] = {}
     width = len(features.feature_names)
     depth = _depth(weights)
@@ -63,7 +63,7 @@ def slots_scores(weights: Weights, observations: Floats) -> Scores:
 
 
 def slots_shapes(features: FeatureSet, weights: Weights) -> list[str]:
-    """Return what is wrong with the arrays of a network over `slot_names`."""
+    """Return the shape errors of a network over `slot_names`."""
     found = weights["message.bias"].shape if "message.bias" in weights else ()
     hidden = found[0] if len(found) == 1 else 0
     columns = len(features.slot_names)

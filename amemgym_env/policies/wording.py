@@ -1,10 +1,8 @@
-"""Counts of closed word classes in a message, as a reader of its form alone would take them.
+"""Lexical features: counts of closed word classes in a message.
 
-They help to tell what users say of their own present from what only looks like it.
-
-The minimal pairs of an exposure are about another person, a supposed case, a plan that came to
-nothing or a habit given up: they differ in person, mood and tense. The lists are grammar and common
-verbs; they know no topic and no scenario. All counts are of the text without its time line.
+Minimal pairs of an exposure concern another person, a hypothesis, an abandoned plan or a past
+habit; they differ in person, mood and tense. The word lists hold function words and common verbs,
+no topic words. The time line of a message is not counted.
 """
 
 from __future__ import annotations

@@ -133,12 +133,3 @@ def _slopes(values: list[Weights], x: Weights, y: Weights) -> list[Weights]:
         slopes = [below.T @ error + 1e-4 * values[place], error.sum(axis=0), *slopes]
         error = (error @ values[place].T) * (below > 0)
     return slopes
-
-
-def auc(scores: Weights, labels: npt.NDArray[np.bool_]) -> float:
-    """Return the chance that a positive scores above a negative."""
-    ranks = np.empty(len(scores))
-    ranks[np.argsort(scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    positive = int(labels.sum())
-    negative = len(labels) - positive
-    return float((ranks[labels].sum() - positive * (positive + 1) / 2) / (positive * negative))

@@ -1,4 +1,4 @@
-"""Observations of many episodes at once: `features.py` in numpy, equal to it to the bit."""
+"""Observations of a batch of episodes: `policies/features.py` in numpy, equal to the bit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from amemgym_env.envs.memory.batch_state import ArrayEpisodes, Bools
-from amemgym_env.envs.memory.pool import ASKING, NEAREST_QUESTION
+from amemgym_env.envs.memory.pool import NEAREST_ASKED, NEAREST_QUESTION
 from amemgym_env.memory.embedding import SCALE
 from amemgym_env.policies.features import NEAREST_NAMES, PLACE_NAMES, SLOT_NAMES, UNIT
 
@@ -35,7 +35,7 @@ def memory_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     ages[:, 0] = ranking.entries
     np.subtract((episodes.turn + 1) * held, ages, out=ages)
     ages /= ages + _AGES
-    asking = ranking.facts[:, :1, ASKING]
+    asking = ranking.facts[:, :1, NEAREST_ASKED]
     values[:, 2] = (ranking.facts[:, 1:, NEAREST_QUESTION] == asking).T
     values[0, 3:] = by_count[:2]
     out = episodes.texts.take(ranking.texts, axis=0)  # (N, 3, width)
@@ -81,7 +81,7 @@ def slots_observations(episodes: ArrayEpisodes, over: Bools | None) -> Floats:
     out[:, 0, width + 2] = (_totals(episodes)[0] - empty) / unit
     held = slots > 0
     ages = (episodes.turn + 1 - slots) * held
-    facts = pool.facts.reshape(-1, 4).take(texts, axis=0)
+    facts = pool.text_facts.reshape(-1, 4).take(texts, axis=0)
     questions = np.where(known[:, None], facts[:, :, NEAREST_QUESTION], -1).T
     between = pool.similarity.ravel().take(
         (slots + episodes.row)[:, None] * pool.texts + slots[None]

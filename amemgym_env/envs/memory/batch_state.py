@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.envs.memory.pool import EXAM, TWIN_SIMILARITY, Pool
+from amemgym_env.envs.memory.pool import DUPLICATE_SIMILARITY, EXAM, Pool
 from amemgym_env.envs.memory.tables import NOTHING
 from amemgym_env.policies.features import UNIT
 
@@ -122,10 +122,10 @@ class ArrayEpisodes:
         self._exam_facts = pool.exam_facts.reshape(1 + pool.depth, -1, pool.questions)
         self._counts = pool.counts.reshape(-1)
         self._right = pool.right_reading.reshape(-1, pool.questions)
-        self._facts = pool.facts.view(np.int64).reshape(-1)
+        self._facts = pool.text_facts.view(np.int64).reshape(-1)
         self._last_exam = pool.last_exam.reshape(-1)
         self._exams_in_a_row = pool.exams_in_a_row
-        self._twin = pool.twin.reshape(-1)
+        self._duplicate_of = pool.duplicate_of.reshape(-1)
         self._undated = np.array((1 << pool.date_shift) - 1, np.int32)
         self._periods = np.array(pool.periods)
         self._one_round = np.array([[1], [1], [pool.texts]])
@@ -238,19 +238,19 @@ class ArrayEpisodes:
         positions: Slots = (self.slots.take(which, axis=1) == old).argmax(axis=0).astype(np.int32)
         return positions
 
-    def twins(self, adding: Bools) -> Slots | None:
+    def duplicates(self, adding: Bools) -> Slots | None:
         """Return where the message already stands, in the banks of `adding`; `NOWHERE` elsewhere.
 
-        None stands for nowhere at all. A message that was never said before has no twin.
+        None stands for nowhere at all. A message that was never said before has no duplicate_of.
         """
         ranking = self.ranking()
-        alike = ranking.similarities[0] >= ranking.facts[:, 0, TWIN_SIMILARITY]
+        alike = ranking.similarities[0] >= ranking.facts[:, 0, DUPLICATE_SIMILARITY]
         which = (alike & adding).nonzero()[0]
         if not which.size:
             return None
         found = np.full(self.num_envs, NOWHERE, np.int32)
-        held = self._twin[self.slots.take(which, axis=1) + self.row[which]]
-        same = held == self._twin[self.text[which]]
+        held = self._duplicate_of[self.slots.take(which, axis=1) + self.row[which]]
+        same = held == self._duplicate_of[self.text[which]]
         found[which] = np.where(same.any(axis=0), same.argmax(axis=0), NOWHERE)
         return found
 

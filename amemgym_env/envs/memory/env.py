@@ -37,7 +37,7 @@ from amemgym_env.policies.actions import (
 )
 from amemgym_env.policies.features import (
     Floats,
-    Sight,
+    ObservationInputs,
     memory_observation,
     nearest_entry,
     slots_observation,
@@ -133,7 +133,7 @@ class BaseMemoryEnv(gym.Env[Floats, np.int64], ABC):
         self._shown = shown_texts(script)
         self._texts = tables.rows
         self._similarity = tables.similarity
-        self._known = tables.known.tolist()
+        self._known = tables.questions_known.tolist()
         self._questions = tables.nearest_question.tolist()
         self._expectation = Expectation(tables, self.settings.top_k, self.settings.confusion)
         self._embedding = tables.embedding
@@ -180,13 +180,13 @@ class BaseMemoryEnv(gym.Env[Floats, np.int64], ABC):
         self._episode = episode
         return accuracies
 
-    def _sight(self, episode: Episode) -> Sight:
+    def _inputs(self, episode: Episode) -> ObservationInputs:
         turn = episode.turn
         turns = [entry.turn for entry in episode.bank.entries]
         numbers = [written + 1 for written in turns]
         row = self._similarity[turn + 1].tolist()
         questions = self._questions
-        return Sight(
+        return ObservationInputs(
             self._texts[turn + 1],
             self._texts,
             numbers,
@@ -285,7 +285,7 @@ class AMemGymMemoryEnv(BaseMemoryEnv):
         episode = self.episode
         if episode.over:
             return np.zeros(len(self.feature_names), np.float32)
-        observation = memory_observation(self.features, self._sight(episode))
+        observation = memory_observation(self.features, self._inputs(episode))
         if self._embedding is not None:
             vector = self._embedding[episode.turn + 1] / np.float32(127)
             observation = np.concatenate([observation, vector])
@@ -326,4 +326,4 @@ class AMemGymSlotsEnv(BaseMemoryEnv):
             return np.zeros(shape, np.float32)
         numbers = [entry.turn + 1 for entry in episode.bank.entries]
         between = self._similarity[np.ix_(numbers, numbers)]
-        return slots_observation(self.features, self._sight(episode), between)
+        return slots_observation(self.features, self._inputs(episode), between)

@@ -1,6 +1,7 @@
-"""What an exam pays on average: `reader.choice_probabilities` of the right choices, from tables.
+"""Expected accuracy of an exam, from tables.
 
-Equal to the reader's own function up to the last bits (1e-12), and many times faster.
+Equal to the mean `answer_model.choice_probabilities` of the right choices to 1e-12, and many times
+faster.
 """
 
 from __future__ import annotations

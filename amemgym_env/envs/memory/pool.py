@@ -1,8 +1,8 @@
-"""A pool of playable scripts as stacked arrays, of fixed size, refreshed while it is played.
+"""Pool of playable scripts as stacked arrays, of fixed size, refreshed during play.
 
-A pool has `size` open rows, from which episodes draw, and some spare ones. `refresh` writes new
-scripts into rows that nobody plays, opens them and closes as many of the oldest; episodes under way
-end undisturbed. So memory does not grow with the number of scenarios, only with the pool's size.
+A pool has `size` open rows, from which episodes draw, and spare rows. `refresh` writes new scripts
+into unused rows, opens them and closes as many of the oldest; current episodes are not affected.
+Memory depends on the size of the pool, not on the number of scenarios.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from amemgym_env.memory.embedding import DEFAULT, Embedder
 from amemgym_env.policies.features import FeatureSet
 from amemgym_env.scenarios.script import Script
 
-NEAREST_QUESTION, ASKING, TWIN_SIMILARITY, EXAM = range(4)
+NEAREST_QUESTION, NEAREST_ASKED, DUPLICATE_SIMILARITY, EXAM = range(4)
 """Columns of `Pool.facts`."""
 SIMILARITY_SHIFT = 16
 """Bits below the similarities in `Pool.exam_facts`."""
@@ -34,7 +34,7 @@ class Player(Protocol):
     """An environment that plays rows of a pool."""
 
     def rows_in_use(self) -> Iterable[int]:
-        """Return the rows of the episodes under way."""
+        """Return the rows of the current episodes."""
         ...
 
 
@@ -75,7 +75,7 @@ class Pool:
         self.size = size
         self.keep_scripts = keep_scripts
         self.version = 0
-        """Goes up when the arrays are laid out anew."""
+        """Incremented when the layout of the arrays changes."""
         self._spare = max(1, size // 2) if spare is None else spare
         self.numbers = list(range(size))  # number of the script in each row
         self._next = size
@@ -90,7 +90,14 @@ class Pool:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without players, cached scripts and views of `facts`."""
-        left = ("_players", "_scripts", "nearest_question", "asking", "twin_similarity", "exam")
+        left = (
+            "_players",
+            "_scripts",
+            "nearest_question",
+            "nearest_asked_question",
+            "duplicate_similarity",
+            "exam",
+        )
         return {name: value for name, value in vars(self).items() if name not in left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -139,20 +146,19 @@ class Pool:
         return rows
 
     def script(self, row: int) -> Script:
-        """Return the script of a row; made anew when first asked for, then kept."""
+        """Return the script of a row; built when first needed, then cached."""
         if row not in self._scripts:
             self._scripts[row] = self.source(self.numbers[row])
         return self._scripts[row]
 
     def join(self, player: Player) -> None:
-        """Keep the rows that a player has in use from being overwritten, while it lives."""
+        """Protect the rows that a player uses from being overwritten, while it lives."""
         self._players.add(player)
 
     def refresh(self, count: int | None = None) -> int:
         """Open up to `count` new scripts and close as many old ones; return how many.
 
-        None stands for as many as there are rows that nobody plays. Fewer are opened when
-        episodes under way hold the others.
+        None means all unused rows. Fewer are opened when current episodes use the others.
         """
         if len(self.scenario_ids) == self.size:
             self._grow(self.size + self._spare)
@@ -195,8 +201,8 @@ class Pool:
         """Values of a needed variable and unknown, V."""
         self.depth = max(table.counts.ndim - 2 for table in tables)
         """Variables that a question needs, M."""
-        self.given = max(table.pairs.shape[1] for table in tables)
-        """Values that a text gives away, E."""
+        self.values_exposed = max(table.pairs.shape[1] for table in tables)
+        """Largest number of values that a text exposes, E."""
         texts, questions = self.texts, self.questions
         columns = tables[0].rows.shape[1]
         # (rows, T, columns) and so on: the arrays of `ScriptTables` behind an axis of rows.
@@ -207,17 +213,17 @@ class Pool:
         self.exam_facts = np.zeros((1 + self.depth, rows, texts, questions), np.int32)
         self.exam_facts[0] = NOTHING << SIMILARITY_SHIFT
         self.date_shift = int(self.values**self.depth).bit_length()
-        self.pairs = np.full((rows, texts, self.given), -1, np.int16)
-        self.codes = np.zeros((rows, texts, self.given), np.uint8)
+        self.pairs = np.full((rows, texts, self.values_exposed), -1, np.int16)
+        self.codes = np.zeros((rows, texts, self.values_exposed), np.uint8)
         # Small facts of a text stand together, so that one look-up fetches them all.
-        self.facts = np.full((rows, texts, 4), -1, np.int16)
+        self.text_facts = np.full((rows, texts, 4), -1, np.int16)
         self._name_facts()
-        self.twin = np.zeros((rows, texts), np.int32)
+        self.duplicate_of = np.zeros((rows, texts), np.int32)
         self.counts = np.zeros((rows, questions, self.choices, self.values**self.depth), np.uint8)
         self.right = np.zeros((rows, self.periods, questions), np.int16)
         self.right_reading = np.zeros((rows, self.periods, questions), np.int64)
         """Where in `counts` the readings of the right choice begin."""
-        self.known = np.zeros((rows, texts), np.bool_)
+        self.questions_known = np.zeros((rows, texts), np.bool_)
         self.last_exam = np.full((rows, texts), -1, np.int16)
         self.rounds = np.zeros(rows, np.int64)
         self.question_count = np.ones(rows, np.int64)
@@ -233,11 +239,11 @@ class Pool:
         self.version += 1
 
     def _name_facts(self) -> None:
-        self.nearest_question = self.facts[:, :, NEAREST_QUESTION]
-        self.asking = self.facts[:, :, ASKING]
+        self.nearest_question = self.text_facts[:, :, NEAREST_QUESTION]
+        self.nearest_asked_question = self.text_facts[:, :, NEAREST_ASKED]
         """The question most similar to a message, -2 where none is known when it is said."""
-        self.twin_similarity = self.facts[:, :, TWIN_SIMILARITY]
-        self.exam = self.facts[:, :, EXAM]
+        self.duplicate_similarity = self.text_facts[:, :, DUPLICATE_SIMILARITY]
+        self.exam = self.text_facts[:, :, EXAM]
 
     def _write(self, row: int, table: ScriptTables) -> None:
         if not self._fits(table):
@@ -260,14 +266,14 @@ class Pool:
         for name in ("nearest_question", "exam", "last_exam"):
             getattr(self, name)[row] = -1
             getattr(self, name)[row, :texts] = getattr(table, name)
-        self.twin[row] = 0
-        self.twin[row, :texts] = table.twin
-        # A text that was said before is as similar to its twin as to itself; others have none.
-        twice = table.twin != np.arange(texts)
-        self.twin_similarity[row] = -NOTHING - 1
-        self.twin_similarity[row, :texts][twice] = table.similarity.diagonal()[twice]
-        self.known[row] = False
-        self.known[row, :texts] = table.known
+        self.duplicate_of[row] = 0
+        self.duplicate_of[row, :texts] = table.duplicate_of
+        # A repeated text is as similar to its first occurrence as to itself.
+        twice = table.duplicate_of != np.arange(texts)
+        self.duplicate_similarity[row] = -NOTHING - 1
+        self.duplicate_similarity[row, :texts][twice] = table.similarity.diagonal()[twice]
+        self.questions_known[row] = False
+        self.questions_known[row, :texts] = table.questions_known
         shape = (self.questions, self.choices, *(self.values,) * self.depth)
         counts = np.zeros(shape, np.uint8)
         missing = self.depth - (table.counts.ndim - 2)
@@ -278,8 +284,10 @@ class Pool:
         self.right[row, : len(table.right), :questions] = table.right
         choice = (row * self.questions + np.arange(self.questions)) * self.choices + self.right[row]
         self.right_reading[row] = choice * self.values**self.depth
-        self.asking[row] = np.where(
-            self.known[row] & (self.nearest_question[row] >= 0), self.nearest_question[row], -2
+        self.nearest_asked_question[row] = np.where(
+            self.questions_known[row] & (self.nearest_question[row] >= 0),
+            self.nearest_question[row],
+            -2,
         )
         if (table.last_exam != table.exam).any() and not self.exams_in_a_row:
             self.exams_in_a_row = True
@@ -320,11 +328,11 @@ class Pool:
             and table.counts.shape[1] <= self.choices
             and table.counts.shape[2] <= self.values
             and table.counts.ndim - 2 <= self.depth
-            and table.pairs.shape[1] <= self.given
+            and table.pairs.shape[1] <= self.values_exposed
         )
 
     def _grow(self, rows: int, *more: ScriptTables) -> None:
-        """Lay the arrays out anew for more rows, or for a script that is larger than any."""
+        """Reallocate the arrays for more rows, or for a larger script."""
         tables = [self.tables(row) for row in range(len(self.scenario_ids)) if self.rounds[row]]
         filled = [row for row in range(len(self.scenario_ids)) if self.rounds[row]]
         self._allocate([*tables, *more], rows)
@@ -355,10 +363,10 @@ class Pool:
             ).astype(np.int16),
             codes=self.codes[row, :texts],
             nearest_question=self.nearest_question[row, :texts],
-            twin=self.twin[row, :texts],
+            duplicate_of=self.duplicate_of[row, :texts],
             counts=counts,
             right=self.right[row, :periods, :questions],
-            known=self.known[row, :texts],
+            questions_known=self.questions_known[row, :texts],
             exam=self.exam[row, :texts],
             last_exam=self.last_exam[row, :texts],
             embedding=None if self.embedding is None else self.embedding[row, :texts],

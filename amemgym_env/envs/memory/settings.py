@@ -52,7 +52,7 @@ _pools: OrderedDict[Hashable, tuple[object, Pool]] = OrderedDict()
 
 
 class GeneratedScenarios(Sequence[Scenario]):
-    """The scenarios of a generated set, each made when it is asked for; few are kept."""
+    """Scenarios of a generated set, generated on demand; few are cached."""
 
     def __init__(self, name: str, limit: int | None = None) -> None:
         found = recipe(name)
@@ -89,7 +89,7 @@ class GeneratedScenarios(Sequence[Scenario]):
 
 @dataclass(frozen=True)
 class MemoryEnvSettings:
-    """The settings of a number environment, checked."""
+    """Checked settings of a memory environment."""
 
     pool: Pool
     capacity: int

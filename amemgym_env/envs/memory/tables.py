@@ -1,8 +1,7 @@
-"""A script as arrays: all that the number environments need to play it, computed once.
+"""Arrays of a script: all that the memory environments need, computed once.
 
-Texts are numbered by the round in which they are said, from 1; 0 is the empty place of a bank: a
-text without features that is similar to nothing and gives nothing away. A memory entry is the
-number of the round that wrote it, which is also its age.
+Texts are numbered by round, from 1; 0 is an empty slot of a bank: a text without features that is
+similar to nothing and exposes nothing. A memory entry is the number of the round that wrote it.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ class ScriptTables:
     pairs: npt.NDArray[np.int16]  # (U + 1, E) what a text gives away: variable * Q + question, -1
     codes: Bytes  # (U + 1, E) the values given away
     nearest_question: npt.NDArray[np.int16]  # (U + 1,) question most similar to a text, -1: none
-    twin: npt.NDArray[np.int32]  # (U + 1,) first round with the same text
+    duplicate_of: npt.NDArray[np.int32]  # (U + 1,) first round with the same text
     counts: Bytes  # (Q, choices, *(values + 1,) * M) see `agreement_counts`
     right: npt.NDArray[np.int16]  # (P, Q) stored index of the right choice
-    known: npt.NDArray[np.bool_]  # (U + 1,) whether an exam came before the round
+    questions_known: npt.NDArray[np.bool_]  # (U + 1,) whether an exam came before the round
     exam: npt.NDArray[np.int16]  # (U + 1,) period whose exam follows the round, -1: none
     last_exam: npt.NDArray[np.int16]  # (U + 1,) period of the last exam that follows, -1: none
     embedding: npt.NDArray[np.int8] | None  # (U + 1, width)
@@ -110,7 +109,7 @@ def script_tables(script: Script, features: FeatureSet, embedder: Embedder) -> S
     places, known, exam, last_exam = _rounds(script, features.question_blind)
     rows = np.concatenate([rows, places], axis=1)
     first: dict[str, int] = {}
-    twin = [first.setdefault(text, number) for number, text in enumerate(shown, start=1)]
+    duplicate_of = [first.setdefault(text, number) for number, text in enumerate(shown, start=1)]
     embedding = _front(vectors.astype(np.int8), 0) if features.embedding else None
     return ScriptTables(
         scenario.id,
@@ -125,10 +124,10 @@ def script_tables(script: Script, features: FeatureSet, embedder: Embedder) -> S
         pairs=pairs,
         codes=codes,
         nearest_question=_front(nearest_questions(vectors, seen), -1),
-        twin=np.array([0, *twin], np.int32),
+        duplicate_of=np.array([0, *duplicate_of], np.int32),
         counts=agreement_counts(scenario),
         right=np.array(scenario.right_choices, np.int16),
-        known=np.array([False, *known]),
+        questions_known=np.array([False, *known]),
         exam=np.array([-1, *exam], np.int16),
         last_exam=np.array([-1, *last_exam], np.int16),
         embedding=embedding,
@@ -181,7 +180,7 @@ def _choice_codes(scenario: Scenario, question: Question) -> npt.NDArray[np.int6
 
 
 def exposed_pairs(script: Script) -> tuple[npt.NDArray[np.int16], Bytes]:
-    """Return the needed variables that each text gives away and their values, (U + 1, E) each."""
+    """Return the needed variables that each text exposes and their values, (U + 1, E) each."""
     scenario = script.scenario
     needed: dict[str, list[int]] = {}
     for number, item in enumerate(scenario.qas):
@@ -238,5 +237,5 @@ def _integers(products: Vectors) -> npt.NDArray[np.int16]:
 
 
 def _front(array: npt.NDArray[T], value: float) -> npt.NDArray[T]:
-    """Return an array with a row of `value` in front, for the empty place."""
+    """Return an array with a row of `value` in front, for the empty slot."""
     return np.pad(array, ((1, 0), *((0, 0),) * (array.ndim - 1)), constant_values=value)

@@ -101,7 +101,7 @@ class AMemGymSlotsVectorEnv(BaseMemoryVectorEnv):
 
 def _refresh(episodes: ArrayEpisodes, adding: Bools, overwrite: Slots) -> None:
     """Refresh a message that the bank already holds, instead of adding it."""
-    standing = episodes.twins(adding)
+    standing = episodes.duplicates(adding)
     if standing is not None:
         refreshing = standing >= 0
         np.copyto(overwrite, standing, where=refreshing)

@@ -1,8 +1,8 @@
-"""Actions of `AMemGym-v0`: helpers that build them, and the one place that reads and checks them.
+"""Actions of `AMemGym-v0`: constructors, validation and parsing.
 
-An action is a dict with the fields `reply`, `memory`, `answers` and `values`. A step reads the
-fields of its phase only; what is foreign to the phase, or left out, is not looked at. A field of a
-wrong type raises; an index outside its range is no wrong type, it is no answer.
+An action is a dict with the fields `reply`, `memory`, `answers` and `values`. A step reads only the
+fields of its phase; other fields are ignored. A field of the wrong type raises; an index out of
+range counts as no answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIELDS = ("reply", "memory", "answers", "values")
 
 
 def say(reply: str, *operations: Operation) -> dict[str, Any]:
-    """Return the action of a round: the assistant's turn, and what it does to the memory."""
+    """Return the action of a round: the assistant's reply and the memory operations."""
     return {"reply": reply, "memory": operations, "answers": (), "values": ()}
 
 
@@ -40,7 +40,7 @@ def values(given: Iterable[Iterable[Value | int]]) -> dict[str, Any]:
 
 
 def read(action: object, phase: Phase) -> Action:
-    """Return what an action says in a phase, checked.
+    """Return a validated action for a phase.
 
     Operations are `Operation`s or sequences (op, entry id or None, text or None). Text that is not
     Unicode (half of a surrogate pair) is mended here, so that everything can be stored.

@@ -1,4 +1,4 @@
-"""What a step of `AMemGym-v0` reports beside its observation: reward, info, privileged truth."""
+"""Info dict of a step of `AMemGym-v0`, and the privileged hidden state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def step_info(
     missing: int,
     surplus: int,
 ) -> Info:
-    """Return the info of a step that led to `episode`, a new dict without any truth.
+    """Return the info of a step that led to `episode`, without hidden information.
 
     `exams` are the accuracies so far, `scores` those of an exam just answered.
     """
@@ -43,7 +43,7 @@ def step_info(
 
 
 def missing_and_surplus(episode: Episode, read: Action) -> tuple[int, int]:
-    """Return how many answers or values an action lacks, and how many it has too many."""
+    """Return the numbers of missing and of surplus answers or values of an action."""
     phase = episode.place.phase
     if phase is Phase.DIALOGUE:
         return 0, 0
@@ -59,7 +59,7 @@ def missing_and_surplus(episode: Episode, read: Action) -> tuple[int, int]:
 
 
 def truth(episode: Episode, scores: Floats | None) -> dict[str, Any]:
-    """Return what no agent may see: the state, what is given away now, and the right choices."""
+    """Return hidden information: state, current exposures and right choices. Not for agents."""
     period = episode.place.period
     utterance = episode.utterance
     return {

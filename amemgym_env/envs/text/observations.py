@@ -1,9 +1,8 @@
-"""What an agent is shown at each step of an episode, with the entries retrieved for it.
+"""Observations of `AMemGym-v0`, with the retrieved entries.
 
 `Observer` makes observations (dicts of immutable values); `turn_from`, `exam_from` and `probe_from`
-read them back as the typed values of `turn.py`.
-The retrieval query is the whole text as the assistant will see it: the message with its time, a
-question with its choices, a state query with its values.
+convert them to the types of `agent.py`. The retrieval query is the whole text as the assistant sees
+it: the message with its time, a question with its choices, a state query with its values.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Observation = dict[str, Any]
 
 
 class Observer:
-    """Makes the observations of one episode; exam and probe queries are embedded once for all."""
+    """Observations of one episode; exam and probe queries are embedded once."""
 
     def __init__(
         self, script: Script, index: MemoryIndex, top_k: int | None, question_blind: bool

@@ -1,4 +1,4 @@
-"""An episode as text for people: dialogue with times, operations with outcomes, exam results."""
+"""Transcript of an episode: dialogue with times, operations with outcomes, exam results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def transcript(episode: Episode, marks: bool = False, start: int = 0, told: bool
 
 
 def wrapped(text: str, width: int = 80) -> str:
-    """Return text for a terminal: long lines are continued, sessions and exams stand apart."""
+    """Return text for a terminal: long lines are wrapped, sessions and exams are separated."""
     lines: list[str] = []
     for line in text.splitlines():
         if line.startswith(("-- ", "== ")) and lines:

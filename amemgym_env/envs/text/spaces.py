@@ -1,10 +1,9 @@
 """Gymnasium spaces for any text, and the observation and action space of `AMemGym-v0`.
 
-`gymnasium.spaces.Text` knows a fixed alphabet and length; here a text is any Python string. The
-elements are immutable (strings, tuples, the records of `turn.py`), so that no two observations
-share something that can change. In a vector environment they batch as a tuple, and
-`AsyncVectorEnv` needs `shared_memory=False`. Samples are small and varied; how large they are is
-not a part of the space, so spaces of one class are equal.
+`gymnasium.spaces.Text` has a fixed alphabet and length; here a text is any Python string. Elements
+are immutable (strings, tuples, the records of `agent.py`). In a vector environment they batch as a
+tuple, and `AsyncVectorEnv` needs `shared_memory=False`. The size of samples is not part of the
+space, so spaces of one class are equal.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _TIME = "2024-01-31T10:00:00"
 
 
 class _AnyText(spaces.Space[T_co], Generic[T_co]):
-    """What the spaces of this file share: no shape, no dtype, and equality by class."""
+    """Base of the spaces: no shape, no dtype, equality by class."""
 
     def __init__(self, seed: int | np.random.Generator | None = None) -> None:
         super().__init__(None, None, seed)
@@ -148,7 +147,7 @@ class ValueSequence(_AnyText[tuple[tuple[int, ...], ...]]):
 
 
 class EntrySequence(_AnyText[tuple[Entry, ...]]):
-    """Any number of memory entries (`turn.Entry`)."""
+    """Any number of memory entries (`agent.Entry`)."""
 
     def sample(self, mask: Any = None, probability: Any = None) -> tuple[Entry, ...]:
         """Return 0..2 entries."""
@@ -163,7 +162,7 @@ class EntrySequence(_AnyText[tuple[Entry, ...]]):
 
 
 class QuestionSequence(_AnyText[tuple[Question | ProbedQuestion, ...]]):
-    """Exam questions (`turn.Question`) or state queries (`turn.ProbedQuestion`), never mixed."""
+    """Exam questions (`agent.Question`) or state queries (`agent.ProbedQuestion`), never mixed."""
 
     def sample(
         self, mask: Any = None, probability: Any = None

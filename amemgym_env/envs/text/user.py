@@ -1,4 +1,4 @@
-"""The voice of the simulated user: a model words follow-ups, and the script stands in for it."""
+"""Follow-ups of the simulated user, from a user model or the script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UserModel = Callable[[Episode, str], str | None]
 
 
 class UserVoice:
-    """Asks a user model for follow-ups and counts what it could not word."""
+    """Caller of a user model; counts its failures."""
 
     def __init__(self, model: UserModel | None) -> None:
         self._model = model
