@@ -1,7 +1,7 @@
-"""Lets the scenarios of one run advance period by period together, so that a run can be cut short.
+"""Barrier after each period of a run, at which the run can be pruned.
 
-Scenarios are played in threads of their own. After each exam a thread waits for the others; then
-the accuracy so far is reported, and the run goes on or is given up.
+Each scenario is played in its own thread. After an exam a thread waits for the others; then the
+accuracy so far is reported, and the run continues or is pruned.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script
 
 Report = Callable[[int, float], bool]
-"""(period, accuracy over all exams so far) -> whether the run is to be given up."""
+"""(period, accuracy over all exams so far) -> whether to prune the run."""
 
 
-class GivenUp(Exception):
-    """The run is not worth going on with."""
+class RunPruned(Exception):
+    """The run was pruned: its results so far are behind other runs."""
 
 
-class PeriodGate:
+class PeriodBarrier:
     """Give `journal` and `event` to an evaluation that plays all scenarios side by side."""
 
     def __init__(self, scripts: Mapping[str, Script], report: Report) -> None:
@@ -39,7 +39,7 @@ class PeriodGate:
     def journal(
         self, opened: Callable[[Scenario], AbstractContextManager[Journal]]
     ) -> Callable[[Scenario], AbstractContextManager[Journal]]:
-        """Return journals that tell the gate when their scenario is over, however it ends."""
+        """Return journals that report the end of their scenario, in whatever way it ends."""
 
         @contextmanager
         def around(scenario: Scenario) -> Iterator[Journal]:
@@ -57,7 +57,7 @@ class PeriodGate:
         """Wait after an exam until all scenarios have had it.
 
         Raises:
-            GivenUp: the report said so.
+            RunPruned: the report prunes the run.
         """
         if not isinstance(event, ExamEvent):
             return
@@ -72,7 +72,7 @@ class PeriodGate:
             while period not in self._decided:
                 self._condition.wait()
             if self._decided[period]:
-                raise GivenUp(f"after period {period}")
+                raise RunPruned(f"after period {period}")
 
     def _settle(self) -> None:
         for period, names in self._arrived.items():

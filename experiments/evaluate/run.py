@@ -1,7 +1,8 @@
-"""How well does a memory serve an assistant? Plays agents through scenarios and scores them.
+"""The job `evaluate`: agents played through scenarios and scored.
 
-Baseline: the floors (scores without a memory) and the upper bound (the truth in the prompt).
-Answers the paper's main table (Section 4.2) and its diagnosis (Section 4.3).
+Question: how well does a memory serve an assistant? Baselines: the floors (scores without a
+memory) and the upper bound (the true values in the prompt). Reproduces the paper's main table
+(Section 4.2) and its diagnosis (Section 4.3).
 
     python -m experiments.evaluate scenarios=base agent=awe
     python -m experiments.evaluate -m agent=native,rag,awe,awi
@@ -18,9 +19,10 @@ from typing import Any, NamedTuple
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation.results_file import ResultsFile
-from amemgym_env.evaluation.run import Game, Interrupted, evaluate, script_of
+from amemgym_env.evaluation.run import Backends, Game, Interrupted, evaluate, script_of
 from amemgym_env.evaluation.traces import fingerprint, traces
 from amemgym_env.generation.sets import scenarios as named_scenarios
+from amemgym_env.models.backend import Backend
 from amemgym_env.prompts import assistant as prompts
 from amemgym_env.prompts.assistant import KINDS
 from amemgym_env.prompts.base import BUILT_IN, Templates
@@ -29,8 +31,7 @@ from amemgym_env.scenarios.script import Script
 from amemgym_env.seeding import digest
 from amemgym_env.version import VERSION
 from experiments.app import hydra_app as job
-from experiments.app import memory_factories as memory_search
-from experiments.app import sweep
+from experiments.app import memory_factories, sweep
 from experiments.app.factories import backends
 from experiments.app.file_lock import sole_writer
 from experiments.app.progress import Progress
@@ -39,7 +40,7 @@ from experiments.app.settings import RoleSettings, checked
 from experiments.app.terminal import print_comparison, terminal
 from experiments.evaluate import cost_estimate as estimate
 from experiments.evaluate.agents import agent_maker
-from experiments.evaluate.period_barrier import PeriodGate
+from experiments.evaluate.period_barrier import PeriodBarrier
 from experiments.evaluate.repeats import lines, repeated
 from experiments.evaluate.settings import EvaluateSettings
 
@@ -51,17 +52,30 @@ class EvaluatedRun(NamedTuple):
     folder: Path
 
 
-Watch = Callable[[Mapping[str, Script]], PeriodGate]
-"""Makes a gate for the scenarios of a run from their scripts."""
+class Variation(NamedTuple):
+    """A change of scenarios and simulated user that settings do not express."""
+
+    name: str
+    """Part of the run's identity."""
+    scenario: Callable[[Scenario], Scenario]
+    user: Callable[[Script], Backend]
+
+
+BarrierMaker = Callable[[Mapping[str, Script]], PeriodBarrier]
+"""Makes the barrier of a run from the scripts of its scenarios, by scenario id."""
 
 
 def run(
-    settings: EvaluateSettings, *, quiet: bool = False, watch: Watch | None = None
+    settings: EvaluateSettings,
+    *,
+    quiet: bool = False,
+    barrier: BarrierMaker | None = None,
+    variation: Variation | None = None,
 ) -> EvaluatedRun:
     """Play what settings describe, write the run's folder, and return its results.
 
-    A run that its folder holds to the end is read, not played again. `quiet`: no progress bar.
-    `watch` makes a gate from the scripts, which may hold scenarios up, or give the run up.
+    A finished run in the folder is read, not played again. `quiet`: no progress bar. The barrier
+    may delay scenarios, or prune the run.
     """
     identity = settings.identity()
     make_agent = agent_maker(settings.agent)
@@ -70,11 +84,15 @@ def run(
         BUILT_IN if settings.templates is None else Templates.from_folder(settings.templates, KINDS)
     )
     chosen = list(named_scenarios(settings.scenarios, settings.limit))
+    if variation is not None:
+        identity["user"] = variation.name
+        chosen = list(map(variation.scenario, chosen))
+        of_script = _with_user(of_script, variation.user)
     identity["scenarios_hash"] = _hash(chosen)
     _check_mode(settings)
     workers = settings.workers or (1 if settings.backend.name == "simulated" else 20)
     game = game_of(settings)
-    script_of(chosen[0], game, chosen)  # a wrong setting is refused before a folder is made
+    script_of(chosen[0], game, chosen)  # refuses wrong settings before a folder is made
     if settings.traces is not None:
         dialogues = traces(settings.traces, [script_of(item, game, chosen) for item in chosen])
         identity["traces_hash"] = fingerprint(dialogues)
@@ -86,8 +104,8 @@ def run(
     if settings.repeats > 1:
         results = repeated(settings, folder, lambda one: run(one, quiet=quiet).results)
         return EvaluatedRun(results, folder.path)
-    scripts = {item.id: script_of(item, game, chosen) for item in chosen} if watch else {}
-    gate = watch(scripts) if watch else None
+    scripts = {item.id: script_of(item, game, chosen) for item in chosen} if barrier else {}
+    gate = barrier(scripts) if barrier else None
     bar = Progress(len(chosen), shown=not quiet)
     with sole_writer(folder.path / "run", folder.path), kept(folder), bar as progress:
         found = evaluate(
@@ -102,17 +120,21 @@ def run(
             settings=identity,
             recorded=settings.traces,
             repeated=None if settings.replay is None else calls_of(settings.replay),
-            embedder=memory_search.embedder(settings.embedding, folder.path),
-            store=memory_search.store(settings.store, folder.path),
+            embedder=memory_factories.embedder(settings.embedding, folder.path),
+            store=memory_factories.store(settings.store, folder.path),
         )
         results = found.file()
         folder.save_results(results)
     return EvaluatedRun(results, folder.path)
 
 
+def _with_user(known: Backends, user: Callable[[Script], Backend]) -> Backends:
+    return lambda script: {**known(script), "user": user(script)}
+
+
 @contextmanager
 def kept(folder: RunFolder) -> Iterator[None]:
-    """Write down the results of a run that Ctrl-C stops, then let it stop."""
+    """Save the results of a run that Ctrl-C stops, then raise again."""
     try:
         yield
     except Interrupted as stopped:
@@ -139,7 +161,7 @@ def roles(settings: EvaluateSettings) -> dict[str, RoleSettings]:
 
 
 def game_of(settings: EvaluateSettings) -> Game:
-    """Return how settings say that scenarios are played."""
+    """Return the episode settings of an evaluation."""
     return Game(
         difficulty=settings.difficulty,
         seed=settings.seed,

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.seeding import below
-from experiments.evaluate.period_barrier import GivenUp, Report
+from experiments.evaluate.period_barrier import Report, RunPruned
 
 Direction = Literal["maximize", "minimize"]
 
@@ -130,7 +130,7 @@ class Study:
             trial.set_user_attr("words", words)
             try:
                 values = [float(value) for value in objective(words, self._report(trial))]
-            except GivenUp:
+            except RunPruned:
                 self._study.tell(trial, state=state.PRUNED)
             except Exception as error:  # noqa: BLE001  # a search outlives any trial
                 trial.set_user_attr("error", f"{type(error).__name__}: {error}")

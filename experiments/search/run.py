@@ -29,7 +29,7 @@ from experiments.app.pareto import cost
 from experiments.app.run_folder import RunFolder, write
 from experiments.app.settings import checked
 from experiments.evaluate import run as evaluate
-from experiments.evaluate.period_barrier import PeriodGate, Report
+from experiments.evaluate.period_barrier import PeriodBarrier, Report
 from experiments.evaluate.settings import EvaluateSettings
 from experiments.search.optuna_study import Direction, Range, Study, Tried
 from experiments.search.rules import search_rules
@@ -108,8 +108,8 @@ def _play(
         return evaluate.run(chosen.model_copy(update=changes), quiet=True).results
     number = len(list(named_scenarios(scenarios, chosen.limit)))
     at = chosen.model_copy(update={**changes, "workers": number})
-    watch: evaluate.Watch = lambda scripts: PeriodGate(scripts, report)  # noqa: E731
-    return evaluate.run(at, quiet=True, watch=watch).results
+    barrier: evaluate.BarrierMaker = lambda scripts: PeriodBarrier(scripts, report)  # noqa: E731
+    return evaluate.run(at, quiet=True, barrier=barrier).results
 
 
 def _selected(settings: SearchSettings, folder: Path, finalists: Sequence[Tried]) -> Document:

@@ -20,7 +20,7 @@ from amemgym_env.scenarios.script import Script
 from amemgym_env.seeding import permutation
 
 
-def redrawn(scenario: Scenario, draw: int) -> Scenario:
+def paraphrased(scenario: Scenario, draw: int) -> Scenario:
     """Return a scenario whose exposing openers have other words for the same values.
 
     Draws 1, 2, ... go through a value's other utterances in an order of the session's own; a value
@@ -73,7 +73,7 @@ def _other(
     return others[order[(draw - 1) % len(others)]]
 
 
-class RedrawnUser(Backend):
+class ParaphrasedUser(Backend):
     """Words follow-ups other than the script's, from the same stock of neutral ones.
 
     It counts as no simulated model (`simulated` is False): a simulated user is never asked, the

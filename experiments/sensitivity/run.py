@@ -1,15 +1,16 @@
-"""How far does a score move when only the wording of the prompts changes, or only the user?
+"""The job `sensitivity`: effect of prompt wordings and of the user's words on scores.
 
-Swept: wordings (folders of templates), with the first user; users (the script's words, other
-draws of utterances for the same values, another model), with the first wording. Baseline: the
-first wording with the first user; and, as a yardstick, how far the same variant moves between
-seeds. A difference between memories that is no larger than these is one between prompts.
+Question: how far does a score move when only the wording of the prompts changes, or only the user?
+Swept: wordings (folders of templates), with the first user; users (the script's words, paraphrases
+with the same exposed values, another model), with the first wording. Baselines: the first wording
+with the first user, and the spread of one variant between seeds. A smaller difference between
+memories may be an effect of prompts.
 
     python -m experiments.sensitivity scenarios=base
 
-The simulated model does not read a prompt's wording, so there the answer is "not modelled"; the
-wordings are played all the same, and the cells that differ counted. Other words of the user are
-modelled: each utterance is understood, noted and retrieved with luck of its own.
+The simulated model does not read a prompt's wording: its answer is "not modelled", with a count of
+the cells that differ. Paraphrases are modelled: each utterance is understood, noted and retrieved
+with its own random draws.
 """
 
 from __future__ import annotations
@@ -27,25 +28,18 @@ from pydantic import Field
 from amemgym_env.envs.rewards import Floats
 from amemgym_env.errors import ConfigError
 from amemgym_env.evaluation.results_file import ResultsFile
-from amemgym_env.evaluation.run import evaluate as play
 from amemgym_env.evaluation.statistics import mean_interval
-from amemgym_env.generation.sets import scenarios as named_scenarios
-from amemgym_env.prompts import assistant as prompts
 from amemgym_env.prompts.assistant import KINDS
-from amemgym_env.prompts.base import BUILT_IN, Templates
-from amemgym_env.version import VERSION
+from amemgym_env.prompts.base import Templates
 from experiments.app import hydra_app as job
-from experiments.app import memory_factories as memory_search
 from experiments.app.composition import compose
-from experiments.app.factories import backends
-from experiments.app.run_folder import RunFolder, numbered, write
+from experiments.app.run_folder import numbered, write
 from experiments.app.settings import CONF, Count, Settings, checked
 from experiments.app.terminal import terminal
 from experiments.evaluate import run as evaluate
-from experiments.evaluate.agents import agent_maker
 from experiments.evaluate.settings import EvaluateSettings
 from experiments.report.compare import Metric, Run, compare
-from experiments.sensitivity.paraphrased_user import RedrawnUser, redrawn
+from experiments.sensitivity.paraphrased_user import ParaphrasedUser, paraphrased
 
 Document = dict[str, Any]
 BUILT_IN_NAME = "built-in"
@@ -118,31 +112,16 @@ def _folder(wording: str) -> str:
 
 
 def played(settings: EvaluateSettings, variant: Variant) -> ResultsFile:
-    """Return the results of one variant under one seed, from its folder where it was played."""
-    if variant.draw is None:
-        return evaluate.run(settings, quiet=True).results
+    """Return the results of one variant under one seed; a finished run is read, not played."""
     draw = variant.draw
-    identity = {**settings.identity(), "user": variant.user}
-    folder = RunFolder.open(settings.out, "sensitivity", identity, True)
-    known = folder.finished({"amemgym_env": VERSION, "prompts": prompts.versions()})
-    if known is not None:
-        return known
-    models = backends(settings.backend, evaluate.roles(settings))
-    templates = settings.templates
-    results = play(
-        agent_maker(settings.agent),
-        [redrawn(item, draw) for item in named_scenarios(settings.scenarios, settings.limit)],
-        game=evaluate.game_of(settings),
-        backends=lambda script: {**models(script), "user": RedrawnUser(script, draw)},
-        templates=BUILT_IN if templates is None else Templates.from_folder(templates, KINDS),
-        workers=settings.workers or (1 if settings.backend.name == "simulated" else 20),
-        journal=folder.journal,
-        settings=identity,
-        embedder=memory_search.embedder(settings.embedding, folder.path),
-        store=memory_search.store(settings.store, folder.path),
+    if draw is None:
+        return evaluate.run(settings, quiet=True).results
+    change = evaluate.Variation(
+        variant.user,
+        lambda scenario: paraphrased(scenario, draw),
+        lambda script: ParaphrasedUser(script, draw),
     )
-    folder.save_results(results.file())
-    return results.file()
+    return evaluate.run(settings, quiet=True, variation=change).results
 
 
 def row(

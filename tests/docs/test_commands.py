@@ -93,6 +93,7 @@ def test_every_block_that_can_be_run_says_what_is_done_with_it() -> None:
     assert {kind for kind in kinds if kind not in known and not kind.startswith("no, ")} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", marked("job"), ids=name)
 def test_jobs_run_as_written(block: Block, tmp_path: Path) -> None:
     my_agent(tmp_path)
@@ -105,6 +106,7 @@ def test_long_jobs_run_as_written(block: Block) -> None:
     assert [run(line, timeout=3600) for line in lines(block)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", marked("python"), ids=name)
 def test_python_blocks_run_as_written(block: Block, tmp_path: Path) -> None:
     my_agent(tmp_path)
@@ -128,6 +130,7 @@ def test_the_checks_run_the_command_of_the_readme() -> None:
 SHOWN = [block for block in ALL if block.mark.startswith("output: ")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", SHOWN, ids=name)
 def test_what_is_shown_is_what_is_printed(block: Block) -> None:
     printed = [line.rstrip() for line in run(block.mark.removeprefix("output: ")).splitlines()]

@@ -100,6 +100,7 @@ def test_a_long_evening_fits_80_columns_and_ends_in_what_was_missed(
     assert out.rstrip().endswith("and 105 more")
 
 
+@pytest.mark.slow
 def test_an_unknown_scenario_is_an_error_without_a_traceback() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "experiments.play", "--scenario", "nobody"],

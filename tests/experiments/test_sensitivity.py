@@ -23,7 +23,7 @@ from amemgym_env.simulated.model import SimulatedModel
 from experiments.app import factories as models
 from experiments.app.composition import compose
 from experiments.app.settings import CONF, checked
-from experiments.sensitivity.paraphrased_user import RedrawnUser, redrawn
+from experiments.sensitivity.paraphrased_user import ParaphrasedUser, paraphrased
 from experiments.sensitivity.run import SensitivitySettings, Variant, lines, row, run
 
 
@@ -38,7 +38,7 @@ def generated() -> Scenario:
 
 def test_redrawn_openers_give_the_same_values_away_in_other_words(generated: Scenario) -> None:
     about = {name: topic(q.topic or "") for q in generated.qas for name in q.variables}
-    first, second = redrawn(generated, 1), redrawn(generated, 2)
+    first, second = paraphrased(generated, 1), paraphrased(generated, 2)
     changed = 0
     for old, new, other in zip(generated.periods, first.periods, second.periods, strict=True):
         assert (old.state, old.updates) == (new.state, new.updates)
@@ -57,7 +57,7 @@ def test_redrawn_openers_give_the_same_values_away_in_other_words(generated: Sce
 
 
 def test_a_file_without_a_library_keeps_its_openers(tiny: list[Scenario]) -> None:
-    assert [redrawn(item, 1) for item in tiny] == tiny
+    assert [paraphrased(item, 1) for item in tiny] == tiny
 
 
 @pytest.mark.parametrize("source", ["library", "tiny"])
@@ -68,19 +68,20 @@ def test_redrawn_follow_ups_are_neutral_and_not_the_scripts(
     neutral = {u.text for u in script.utterances if not u.exposures}
     said = []
     for draw in (1, 2):
-        user = RedrawnUser(script, draw)
+        user = ParaphrasedUser(script, draw)
         for conversation in (part for period in script.periods for part in period):
             opener, *later = [utterance.text for utterance in conversation.utterances]
             call = Call("user_follow_up", "user", [message("user", f"You began:\n{opener}")])
             text = user.complete(call).text
             assert text not in later
-            assert text == RedrawnUser(script, draw).complete(call).text
+            assert text == ParaphrasedUser(script, draw).complete(call).text
             said.append(text)
     assert len(set(said) - neutral) > 2
     with pytest.raises(ConfigError, match="words its script's follow-ups"):
         user.complete(Call("user_follow_up", "user", [message("user", "something else")]))
 
 
+@pytest.mark.slow
 def test_the_job_plays_every_variant_and_says_what_is_not_modelled(tmp_path: Path) -> None:
     out = tmp_path / "out"
     given = settings("scenarios=tiny", "seeds=2", f"out={out}")
@@ -110,6 +111,7 @@ class Picky(SimulatedModel):
         return done._replace(text="I would rather not.") if picky else done
 
 
+@pytest.mark.slow
 def test_a_model_that_reads_wordings_is_seen_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +135,7 @@ def turns(folder: Path) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.slow
 def test_the_redrawn_user_speaks_in_the_run_and_the_rest_stays(
     tmp_path: Path, generated: Scenario
 ) -> None:
@@ -140,7 +143,7 @@ def test_the_redrawn_user_speaks_in_the_run_and_the_rest_stays(
     result = run(settings("scenarios=test:1:7", "evaluate=['agent=rag']", *words))
     script, other = (turns(tmp_path / name) for name in ("0-None-script", "1-None-redrawn-1"))
     assert [turn[:3] for turn in script] == [turn[:3] for turn in other]
-    openers = [u.text for u in build(redrawn(generated, 1)).utterances if u.kind is Kind.OPENER]
+    openers = [u.text for u in build(paraphrased(generated, 1)).utterances if u.kind is Kind.OPENER]
     assert [turn[3] for turn in other if turn[2] == 0] == openers
     later = [(one[3], two[3]) for one, two in zip(script, other, strict=True) if one[2]]
     assert later
@@ -186,7 +189,7 @@ def test_a_scenario_that_no_seed_scored_is_not_counted() -> None:
         (["users=[redrawn-0]"], "users: expected script, redrawn-1"),
         (["users=[script,script]"], "users: expected each once"),
         (["wordings=[null,nowhere]"], "templates: expected a folder"),
-        (["users=[script,'user_backend=litellm']"], "Missing mandatory value: model"),
+        (["users=[script,'user_backend=litellm']"], "user_backend.model: expected a value, found none"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )

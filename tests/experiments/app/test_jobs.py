@@ -42,6 +42,7 @@ def results(folder: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_a_run_prints_a_table_of_80_columns_and_writes_its_folder(tmp_path: Path) -> None:
     done = job("scenarios=tiny", "out=run")
     assert done.returncode == 0, done.stderr
@@ -67,6 +68,7 @@ def test_a_run_prints_a_table_of_80_columns_and_writes_its_folder(tmp_path: Path
     assert (tmp_path / "run" / "results.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_run_without_out_gets_a_new_folder_each_time(tmp_path: Path) -> None:
     for _ in range(2):
         assert job("scenarios=tiny", "agent=native").returncode == 0
@@ -74,6 +76,7 @@ def test_a_run_without_out_gets_a_new_folder_each_time(tmp_path: Path) -> None:
     assert names == ["evaluate-0001", "evaluate-0002"]
 
 
+@pytest.mark.slow
 def test_several_agents_end_in_one_table(tmp_path: Path) -> None:
     done = job("-m", "scenarios=tiny", "agent=native,rag,awe,awi", "out=sweep")
     assert done.returncode == 0, done.stderr
@@ -82,6 +85,7 @@ def test_several_agents_end_in_one_table(tmp_path: Path) -> None:
     assert len(list((tmp_path / "sweep").glob("*/results.json"))) == 4
 
 
+@pytest.mark.slow
 def test_anyones_own_agent_is_played(tmp_path: Path) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (tmp_path / "my_agent.py").write_text(text.split("```python\n")[1].split("```")[0], "utf-8")

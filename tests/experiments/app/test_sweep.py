@@ -66,6 +66,7 @@ def journals(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.glob("*/journals/*.jsonl")}
 
 
+@pytest.mark.slow
 def test_b07_03_a_rerun_plays_what_is_new_and_looks_at_its_own_jobs_alone(tmp_path: Path) -> None:
     common = ("-m", "scenarios=tiny", "agent=awe", "out=S")
     first = job(*common, "agent.top_k=1,2,3")
@@ -85,6 +86,7 @@ def test_b07_03_a_rerun_plays_what_is_new_and_looks_at_its_own_jobs_alone(tmp_pa
     assert len(lines) == 3
 
 
+@pytest.mark.slow
 def test_b07_07_one_job_fails_the_others_finish_and_the_exit_status_tells(tmp_path: Path) -> None:
     (tmp_path / "own_agents.py").write_text(OWN, encoding="utf-8")
     done = job("-m", "scenarios=tiny", "agent=rag,own_agents:Broken,native", "out=S")
@@ -137,6 +139,7 @@ def test_b07_01_a_wrong_value_is_refused_before_any_job_is_played(
     assert not list(tmp_path.rglob("*.json"))
 
 
+@pytest.mark.slow
 def test_b07_01_quoted_text_with_a_comma_is_one_value(
     tmp_path: Path, tiny_items: list[dict[str, Any]]
 ) -> None:
@@ -152,6 +155,7 @@ def test_b07_01_quoted_text_with_a_comma_is_one_value(
     assert "in quotes inside quotes" in bare.stderr
 
 
+@pytest.mark.slow
 def test_b07_04_runs_started_at_once_get_folders_of_their_own(tmp_path: Path) -> None:
     running = [
         subprocess.Popen(
@@ -166,6 +170,7 @@ def test_b07_04_runs_started_at_once_get_folders_of_their_own(tmp_path: Path) ->
     assert len(list((tmp_path / "runs").glob("evaluate-*/results.json"))) == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chdir", ["true", "false"])
 def test_b07_06_paths_are_seen_from_where_the_command_was_given(
     chdir: str, tmp_path: Path, tiny_items: list[dict[str, Any]]
@@ -187,6 +192,7 @@ def needs(launcher: str) -> None:
         pytest.skip(f"hydra-{launcher}-launcher is not installed")
 
 
+@pytest.mark.slow
 def test_b07_08_b07_12_joblib_plays_in_processes_and_the_launcher_used_is_told(
     tmp_path: Path,
 ) -> None:
@@ -205,6 +211,7 @@ def test_b07_08_b07_12_joblib_plays_in_processes_and_the_launcher_used_is_told(
     assert (other / "results.json").read_bytes() == (tmp_path / "one/results.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_b07_12_ray_plays_real_jobs(tmp_path: Path) -> None:
     needs("ray")
     done = job(
@@ -215,6 +222,7 @@ def test_b07_12_ray_plays_real_jobs(tmp_path: Path) -> None:
     assert "4 of 4 jobs finished (RayLauncher)" in done.stdout
 
 
+@pytest.mark.slow
 def test_b07_03_a_killed_sweep_plays_the_rest_only(tmp_path: Path) -> None:
     words = ("-m", "scenarios=base", "limit=1", "agent=awe", "agent.top_k=1,2,3,4", "out=S")
     with subprocess.Popen(

@@ -81,6 +81,7 @@ def test_the_scores_of_the_profile_have_not_moved(label: str, tiny: list[Scenari
     assert [int(user.accuracy.sum()) for user in played.users] == [1, 3, 4]
 
 
+@pytest.mark.slow
 def test_the_command_needs_a_file_and_says_so() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "experiments.calibrate"],

@@ -97,6 +97,7 @@ with sole_writer(Path("my.json")):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="only there files are locked")
 @pytest.mark.parametrize("source", ["library", "model"])
 def test_a_second_process_is_refused_and_a_killed_one_stops_nobody(source: str) -> None:

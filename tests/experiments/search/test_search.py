@@ -28,7 +28,7 @@ from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
 from experiments.baselines.benchmark import Chooser
 from experiments.baselines.rule_agent import RuleAgent
-from experiments.evaluate.period_barrier import GivenUp, PeriodGate, Report
+from experiments.evaluate.period_barrier import PeriodBarrier, Report, RunPruned
 from experiments.search import run as search
 from experiments.search.optuna_study import Range, Study, Tried
 from experiments.search.settings import SearchSettings
@@ -133,7 +133,7 @@ def test_a_trial_that_is_behind_early_is_pruned(tmp_path: Path) -> None:
         late = len(found.tried()) > 6
         for period in range(4):
             if report(period, 0.1 if late else 0.9):
-                raise GivenUp
+                raise RunPruned
         return [0.9]
 
     found.run(8, SPACE, slow)
@@ -170,7 +170,7 @@ def test_a_gate_reports_once_a_period_and_stops_all(tiny: list[Scenario]) -> Non
         told.append((period, accuracy))
         return period == 1
 
-    gate = PeriodGate(scripts, report)
+    gate = PeriodBarrier(scripts, report)
     opened = gate.journal(lambda scenario: _Kept())
     outcomes: dict[str, str] = {}
 
@@ -183,7 +183,7 @@ def test_a_gate_reports_once_a_period_and_stops_all(tiny: list[Scenario]) -> Non
                     if scenario is tiny[0] and period == 0:
                         raise RuntimeError("this one breaks; the others must not wait for it")
             outcomes[scenario.id] = "whole"
-        except (GivenUp, RuntimeError) as error:
+        except (RunPruned, RuntimeError) as error:
             outcomes[scenario.id] = type(error).__name__
 
     threads = [threading.Thread(target=play, args=(scenario,)) for scenario in tiny]
@@ -193,7 +193,7 @@ def test_a_gate_reports_once_a_period_and_stops_all(tiny: list[Scenario]) -> Non
         thread.join(10)
     assert not any(thread.is_alive() for thread in threads)
     assert told == [(0, 1.0), (1, 1.0)]
-    assert sorted(outcomes.values()) == ["GivenUp", "GivenUp", "RuntimeError"]
+    assert sorted(outcomes.values()) == ["RunPruned", "RunPruned", "RuntimeError"]
 
 
 class _Kept(MemoryJournal):
