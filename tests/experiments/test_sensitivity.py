@@ -189,7 +189,10 @@ def test_a_scenario_that_no_seed_scored_is_not_counted() -> None:
         (["users=[redrawn-0]"], "users: expected script, redrawn-1"),
         (["users=[script,script]"], "users: expected each once"),
         (["wordings=[null,nowhere]"], "templates: expected a folder"),
-        (["users=[script,'user_backend=litellm']"], "user_backend.model: expected a value, found none"),
+        (
+            ["users=[script,'user_backend=litellm']"],
+            "user_backend.model: expected a value, found none",
+        ),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
