@@ -140,6 +140,7 @@ def test_b08_19_failures_are_relative_to_the_latest_change(scenarios: list[Scena
     assert [missing[p] for p in after] == ["unattributed"] * len(after)
 
 
+@pytest.mark.slow
 def test_b08_16_repeats_run_seeds_and_show_their_share(tmp_path: Path) -> None:
     words = ["scenarios=tiny", "agent=awe", "repeats=3", "seed=5", f"out={tmp_path / 'run'}"]
     done = subprocess.run(

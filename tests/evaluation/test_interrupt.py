@@ -49,6 +49,7 @@ def until(out: Path, lines: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_ctrl_c_begins_no_further_call_scores_what_is_there_and_can_be_continued(
     tmp_path: Path,
 ) -> None:
@@ -75,6 +76,7 @@ def test_ctrl_c_begins_no_further_call_scores_what_is_there_and_can_be_continued
     assert set(calls(out).values()) == {1}
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_wait_for_attempts_that_are_yet_to_come(tmp_path: Path) -> None:
     with ModelServer(scenarios="tiny") as server:
         server.behaviour.faults = Faults(1.0, ("rate_limit",))
@@ -94,6 +96,7 @@ def test_ctrl_c_does_not_wait_for_attempts_that_are_yet_to_come(tmp_path: Path) 
     assert results(out)["stopped"].startswith("Ctrl-C")
 
 
+@pytest.mark.slow
 def test_a_second_process_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     with ModelServer(Behaviour(latency=0.2), scenarios="tiny") as server:
         out = tmp_path / "run"
@@ -121,6 +124,7 @@ def test_an_embedding_that_is_away_from_the_start_leaves_all_unscored(tmp_path: 
     assert found["overall"] is None
 
 
+@pytest.mark.slow
 def test_follow_ups_that_failed_are_told(tmp_path: Path) -> None:
     with ModelServer(scenarios="tiny") as server:
         server.behaviour.faults = Faults(1.0, ("disconnect",), calls=["user_follow_up"])
@@ -139,6 +143,7 @@ def test_a_line_of_a_journal_that_is_no_event_is_one_error(line: str, tmp_path: 
         FileJournal(path).read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_a_place_that_cannot_be_written_to_is_one_line(place: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here", "utf-8")
@@ -149,6 +154,7 @@ def test_a_place_that_cannot_be_written_to_is_one_line(place: str, tmp_path: Pat
     assert "expected a path that can be used" in said
 
 
+@pytest.mark.slow
 def test_the_transcript_command_prints_a_scenario_by_its_id(tmp_path: Path) -> None:
     words = ["scenarios=tiny", "agent=awe", f"out={tmp_path / 'run'}"]
     run(checked(EvaluateSettings, compose("evaluate", words)), quiet=True)

@@ -67,6 +67,7 @@ def check_kills(tmp_path: Path, moments: int, *more: str) -> None:
             assert sent - len(known) <= CONCURRENCY
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues(tmp_path: Path) -> None:
     check_kills(tmp_path, 1)
 
@@ -81,6 +82,7 @@ def test_a_killed_run_with_chroma_continues(tmp_path: Path) -> None:
     check_kills(tmp_path, 3, "store=chroma")
 
 
+@pytest.mark.slow
 def test_a_run_is_repeated_from_its_journals_without_network(tmp_path: Path) -> None:
     with ModelServer(scenarios="tiny") as server:
         words = command(server, tmp_path / "first")
@@ -91,6 +93,7 @@ def test_a_run_is_repeated_from_its_journals_without_network(tmp_path: Path) -> 
     assert calls(tmp_path / "again") == calls(tmp_path / "first")
 
 
+@pytest.mark.slow
 def test_a_spent_budget_stops_cleanly_and_more_of_it_continues(tmp_path: Path) -> None:
     with ModelServer(scenarios="tiny") as server:
         finished(command(server, tmp_path / "whole"))

@@ -126,6 +126,7 @@ print(json.dumps([document["accuracy"], document["hashes"]], sort_keys=True))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_give_the_same_bytes_whatever_the_hash_seed() -> None:
     root = str(Path(__file__).parents[2])
     outputs = {

@@ -43,6 +43,7 @@ def turns(scenarios: list[Scenario], agent: Any, **settings: Any) -> list[list[t
     ]
 
 
+@pytest.mark.slow
 def test_an_agent_off_policy_hears_the_recorded_dialogue(tmp_path: Path) -> None:
     scenarios = list(named_scenarios("validation:1:5"))
     recorded = turns(scenarios, Native, backends=simulated("calibrated"))

@@ -302,6 +302,7 @@ def test_a_period_without_sessions_is_paid_with_the_round_before(tiny_items: Any
         assert total > 0
 
 
+@pytest.mark.slow
 def test_the_same_in_any_process() -> None:
     program = """
 import hashlib, numpy as np

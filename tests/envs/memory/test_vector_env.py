@@ -201,6 +201,7 @@ def test_reset_mask_leaves_the_others_alone() -> None:
     assert infos["_scenario"].tolist() == [False, True, False]
 
 
+@pytest.mark.slow
 def test_a_refreshed_pool_disturbs_no_episode_and_does_not_grow() -> None:
     scripts = Scripts(few(), "default")
     fresh, fixed = Pool(scripts, 4), Pool(scripts, 4)

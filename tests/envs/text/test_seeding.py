@@ -111,6 +111,7 @@ def test_a_snapshot_of_other_settings_or_another_kind_is_refused(
         AMemGymEnv(tiny[1:]).set_state(snapshot)
 
 
+@pytest.mark.slow
 def test_episodes_are_the_same_under_any_hash_seed() -> None:
     program = (
         "from amemgym_env.envs.text.env import AMemGymEnv\n"
