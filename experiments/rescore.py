@@ -1,6 +1,8 @@
-"""The command line `python -m experiments.rescore`; see `experiments.report.rescore`."""
+"""Forwards `python -m experiments.rescore` to `python -m experiments.report rescore`."""
+
+import sys
 
 from experiments.report.rescore import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,8 @@
-"""The command line `python -m experiments.transcript`; see `experiments.report.transcript`."""
+"""Forwards `python -m experiments.transcript` to `python -m experiments.report transcript`."""
+
+import sys
 
 from experiments.report.transcript import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

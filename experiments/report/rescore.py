@@ -1,22 +1,23 @@
-"""Scores a run again from its journals, without any call.
+"""Scoring of a run from its journals, without any call.
 
-For a run whose scoring has changed since, or that was stopped: what its journals hold is scored by
-the present code, and results.json is written anew.
+For a run that was stopped, or whose scoring has changed since: the present code scores the
+journals and writes results.json.
 
-    python -m experiments.rescore runs/evaluate-0001
+    python -m experiments.report rescore runs/evaluate-0001
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 from amemgym_env.errors import AMemGymError, InputError, RunError
 from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.run import evaluate
-from experiments.app import hydra_app as job
 from experiments.app.composition import compose
 from experiments.app.factories import backends
 from experiments.app.run_folder import RunFolder
@@ -58,13 +59,15 @@ def rescore(run: str | Path) -> ResultsFile:
     return results
 
 
-def main() -> None:
-    """Score a run again and print its table."""
-    parser = argparse.ArgumentParser(description="Score a run again from its journals.")
+def main(arguments: Sequence[str]) -> int:
+    """Score a run again and print its table; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="report rescore", description="Score a run again from its journals."
+    )
     parser.add_argument("run", help="folder of a run")
     try:
-        print_comparison([rescore(parser.parse_args().run)])
-    except InputError as error:
-        job.fail(error)
+        print_comparison([rescore(parser.parse_args(list(arguments)).run)])
     except AMemGymError as error:
-        raise SystemExit(f"error: {error}") from None
+        print(f"error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, InputError) else 1
+    return 0

@@ -1,9 +1,9 @@
-"""Looks at runs: `report RUN …` writes an HTML page; compare, credit and audit answer one question.
+"""The command `report`: an HTML page of runs, and subcommands that analyse runs.
 
     python -m experiments.report runs/evaluate-0001 runs/evaluate-0002
     python -m experiments.report compare runs/evaluate-0001 runs/evaluate-0002
 
-A plain command line. Each subcommand lives in a file of its own, imported when it is asked for.
+A plain command line. Each subcommand is a module of its own, imported on demand.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ COMMANDS = {
     "compare": "experiments.report.compare",
     "credit": "experiments.report.credit",
     "audit": "experiments.report.user_audit",
+    "rescore": "experiments.report.rescore",
+    "transcript": "experiments.report.transcript",
 }
-"""Where each subcommand's `main(arguments) -> exit status` stands; `page` is the default."""
+"""Module of each subcommand, with `main(arguments) -> exit status`; `page` is the default."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,14 +1,15 @@
-"""A scenario of a run as text for people: from the first turn to the last exam, with each cost.
+"""Transcript of a scenario as plain text: turns, operations, exams, and the cost of each call.
 
-Reads a journal alone. Each turn, exam and probe is followed by the calls that it took.
+Reads a journal alone. Each turn, exam and probe is followed by its calls.
 
-    python -m experiments.transcript RUN            # the first scenario
-    python -m experiments.transcript RUN SCENARIO
+    python -m experiments.report transcript RUN            # the first scenario
+    python -m experiments.report transcript RUN SCENARIO
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,7 +26,6 @@ from amemgym_env.models.events import (
 )
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.models.usage import Usage
-from experiments.app.hydra_app import fail
 from experiments.app.run_folder import inside
 from experiments.report.step_log import step_log
 
@@ -119,13 +119,17 @@ def of_run(run: Path, scenario: str | None = None) -> str:
     return transcript(FileJournal(known[chosen]).read())
 
 
-def main() -> None:
-    """Print a scenario of a run."""
-    parser = argparse.ArgumentParser(description="Print a scenario of a run with its costs.")
+def main(arguments: Sequence[str]) -> int:
+    """Print a scenario of a run; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="report transcript", description="Print a scenario of a run with its costs."
+    )
     parser.add_argument("run", type=Path, help="folder of a run")
     parser.add_argument("scenario", nargs="?", help="its id; default: the first")
-    given = parser.parse_args()
+    given = parser.parse_args(list(arguments))
     try:
         print(of_run(given.run, given.scenario))
     except InputError as error:
-        fail(error)
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
