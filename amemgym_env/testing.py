@@ -1,4 +1,4 @@
-"""Contracts as checks that anyone can run on an environment, an agent or a backend of their own.
+"""Contract checks for users' own environments, agents and backends.
 
 ```python
 from amemgym_env.testing import check_agent

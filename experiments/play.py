@@ -1,4 +1,4 @@
-"""Be the assistant: talk with a simulated user in the terminal, keep the memory, sit the exams.
+"""Terminal game: a person takes the role of the assistant, its memory and its exams.
 
     python -m experiments.play
     python -m experiments.play --scenarios base --difficulty default
@@ -29,7 +29,7 @@ from amemgym_env.evaluation.metrics import uniform_guess
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.memory.bank import in_time_order
 from amemgym_env.scenarios.difficulty import DIFFICULTIES
-from experiments.app.terminal import NO_FLOOR_NOTE, WIDTH, number, terminal
+from experiments.app.terminal import ORACLE_NOTE, WIDTH, number, terminal
 
 HELP = """\
   TEXT             say it, which ends your turn (an empty line: say nothing)
@@ -214,7 +214,7 @@ def _print_scores(episode: Episode) -> None:
         "random": [mean(row) for row in uniform_guess(script.scenario)[periods]],
         "first shown": [mean(row) for row in floors.first_shown(script)[periods]],
         "initial state": [mean(row) for row in floors.initial_state(script)[periods]],
-        "one period late": [mean(row) for row in floors.one_period_late(script)[periods]],
+        "previous truth (oracle)": [mean(row) for row in floors.one_period_late(script)[periods]],
     }
     width = (WIDTH - 30) // 5  # periods that fit beside the names and the mean
     table = Table(box=SIMPLE_HEAD, title="Accuracy by period", title_justify="left")
@@ -228,7 +228,7 @@ def _print_scores(episode: Episode) -> None:
         table.add_row(name, overall, *(number(values[place], 2) for place in shown))
     console = terminal()
     console.print(table)
-    console.print(NO_FLOOR_NOTE, style="dim")
+    console.print(ORACLE_NOTE, style="dim")
     _print_missed(episode)
 
 

@@ -1,7 +1,4 @@
-"""Does an agent lean to places or lengths? What it chose, beside what was right.
-
-An agent that answers by place or length shows here even where its score looks plausible.
-"""
+"""Position and length bias of an agent's answers, compared with the correct answers."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import numpy.typing as npt
 from amemgym_env.scenarios.script import Script
 
 
-class Leaning(NamedTuple):
+class Bias(NamedTuple):
     """Means over answered cells; `NaN` where nothing was answered."""
 
     first: float
@@ -32,21 +29,21 @@ class Leaning(NamedTuple):
 def answer_bias(
     played: Iterable[tuple[Script, npt.NDArray[np.int64]]],
 ) -> dict[str, dict[str, float]]:
-    """Return the leaning of the `chosen` answers and of the `right` ones, over answered cells.
+    """Return the bias of the `chosen` answers and of the `right` ones, over answered cells.
 
     `played` holds for each scenario its script and the shown indices chosen, shape
     (periods, questions), negative where nothing was chosen.
     """
     rows = [row for script, chosen in played for row in _rows(script, chosen)]
-    table = np.array(rows, np.float64).reshape(-1, 2, len(Leaning._fields))
+    table = np.array(rows, np.float64).reshape(-1, 2, len(Bias._fields))
     means = table.mean(axis=0) if len(table) else np.full(table.shape[1:], np.nan)
     return {
-        name: Leaning(*(float(value) for value in values))._asdict()
+        name: Bias(*(float(value) for value in values))._asdict()
         for name, values in zip(("chosen", "right"), means, strict=True)
     }
 
 
-def _rows(script: Script, chosen: npt.NDArray[np.int64]) -> Iterator[tuple[Leaning, Leaning]]:
+def _rows(script: Script, chosen: npt.NDArray[np.int64]) -> Iterator[tuple[Bias, Bias]]:
     lengths = [
         np.array([len(text) for text in script.choices_shown(number)], np.float64)
         for number in range(len(script.scenario.qas))
@@ -54,13 +51,13 @@ def _rows(script: Script, chosen: npt.NDArray[np.int64]) -> Iterator[tuple[Leani
     for row, rights in zip(chosen.tolist(), script.right_shown, strict=True):
         for choice, right, sizes in zip(row, rights, lengths, strict=True):
             if choice >= 0:
-                yield _leaning(choice, sizes), _leaning(right, sizes)
+                yield _bias(choice, sizes), _bias(right, sizes)
 
 
-def _leaning(choice: int, lengths: npt.NDArray[np.float64]) -> Leaning:
+def _bias(choice: int, lengths: npt.NDArray[np.float64]) -> Bias:
     count = len(lengths)
     longest = lengths == lengths.max()
-    return Leaning(
+    return Bias(
         (choice == 0) - 1 / count,
         (choice == count - 1) - 1 / count,
         choice / (count - 1) if count > 1 else 0.5,

@@ -1,7 +1,7 @@
-"""Scores without a memory: what a result must beat before it means anything.
+"""Trivial baselines (floors): scores without a memory, and the previous period's truth (oracle).
 
-All but `never_write` need no model. Each returns one (periods, questions) array of scores.
-`choice_only` is a classifier that sees nothing but the choices, trained on the other scenarios.
+No baseline here needs a model. Each function returns a (periods, questions) array of scores.
+`choice_only` is a classifier that sees only the choices, trained on the other scenarios.
 """
 
 from __future__ import annotations

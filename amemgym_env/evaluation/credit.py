@@ -1,10 +1,9 @@
-"""What each operation on the memory was worth: exams replayed without it, all else as it was.
+"""Counterfactual credit of memory operations: exams replayed without one operation or entry.
 
-The dialogue, the agent's later operations and its short-term window stay as recorded; the bank is
-rebuilt with one operation undone (or one entry taken away at the end), and the questions whose
-retrieved entries differ are asked again. Worth is the mean accuracy over all scored cells of the
-exams with the operation, minus without: what it added to the overall score. Worths do not add up,
-where two operations carry the same value.
+The dialogue, the later operations and the short-term window stay as recorded. The bank is rebuilt
+without one operation (or one entry), and the questions whose retrieved entries differ are asked
+again. Credit is the mean accuracy over all scored cells with the operation, minus without. Credits
+do not add up where two operations carry the same value.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from amemgym_env.models.last_play import last_play
 from amemgym_env.scenarios.script import Script
 
 
-class Step(NamedTuple):
+class AppliedOperation(NamedTuple):
     """One recorded operation that changed the bank, with the place where it was applied."""
 
     period: int
@@ -40,10 +39,10 @@ class Step(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """What one operation or entry was worth."""
+    """Credit of one operation or entry."""
 
-    step: Step
-    worth: float
+    step: AppliedOperation
+    value: float
     """Mean accuracy over all scored cells with it, minus without."""
     gained: int
     """Cells that are right with it and wrong without."""
@@ -52,7 +51,7 @@ class Credit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedPlay:
     """What a journal says of one scenario's last play, as far as credit needs it."""
 
     script: Script
@@ -60,7 +59,7 @@ class Recording:
     exams: Mapping[int, ExamEvent]
 
     @classmethod
-    def of(cls, script: Script, events: Sequence[Event]) -> Recording:
+    def of(cls, script: Script, events: Sequence[Event]) -> RecordedPlay:
         """Return what the last play of a scenario left.
 
         Raises:
@@ -76,12 +75,14 @@ class Recording:
             )
         return cls(script, play.turns, play.exams)
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[AppliedOperation]:
         """Yield the operations that changed the bank, in order."""
         for event in self.turns:
             for number, (op, entry_id, text, status) in enumerate(event.operations):
                 if status in (Status.APPLIED, Status.REFRESHED) and entry_id is not None:
-                    yield Step(*event.place, number, Operation(Op(op), entry_id, text), entry_id)
+                    yield AppliedOperation(
+                        *event.place, number, Operation(Op(op), entry_id, text), entry_id
+                    )
 
 
 class CreditReplay:
@@ -92,7 +93,7 @@ class CreditReplay:
     """
 
     def __init__(
-        self, recording: Recording, agent: Agent, top_k: int, capacity: int | None = None
+        self, recording: RecordedPlay, agent: Agent, top_k: int, capacity: int | None = None
     ) -> None:
         self._recording = recording
         self._agent = agent
@@ -105,17 +106,17 @@ class CreditReplay:
         self._play()
 
     def operations(self) -> list[Credit]:
-        """Return what each operation was worth, in order of play."""
+        """Return the credit of each operation, in order of play."""
         return [self._credit(step, entry=False) for step in self._recording.steps()]
 
     def entries(self) -> list[Credit]:
-        """Return what each entry was worth: exams without it, whatever it said at the time."""
-        first: dict[str, Step] = {}
+        """Return the credit of each entry: exams without it, whatever its text at the time."""
+        first: dict[str, AppliedOperation] = {}
         for step in self._recording.steps():
             first.setdefault(step.entry_id, step)
         return [self._credit(step, entry=True) for step in first.values()]
 
-    def _credit(self, left_out: Step, *, entry: bool) -> Credit:
+    def _credit(self, left_out: AppliedOperation, *, entry: bool) -> Credit:
         gained = lost = cells = 0
         for period, bank in self._banks(left_out, entry=entry):
             event = self._recording.exams[period]
@@ -129,11 +130,11 @@ class CreditReplay:
             for number in changed:
                 gained += factual[number] == 1.0 and without[number] == 0.0
                 lost += factual[number] == 0.0 and without[number] == 1.0
-        worth = (gained - lost) / cells if cells else float("nan")
-        return Credit(left_out, float(worth), int(gained), int(lost))
+        value = (gained - lost) / cells if cells else float("nan")
+        return Credit(left_out, float(value), int(gained), int(lost))
 
     def _banks(
-        self, left_out: Step | None = None, *, entry: bool = False
+        self, left_out: AppliedOperation | None = None, *, entry: bool = False
     ) -> Iterator[tuple[int, Bank]]:
         """Yield (period, bank) at each exam, with one operation undone or one entry away."""
         bank = Bank(capacity=self._capacity)
@@ -216,7 +217,7 @@ class CreditReplay:
         return self._index.search_vectors(vectors, self._top_k)
 
 
-def _applied(bank: Bank, event: TurnEvent, clock: int, left_out: Step | None) -> Bank:
+def _applied(bank: Bank, event: TurnEvent, clock: int, left_out: AppliedOperation | None) -> Bank:
     """Return the bank after a turn's recorded operations; ids stay those of the record."""
     for number, (op, entry_id, text, status) in enumerate(event.operations):
         if status not in (Status.APPLIED, Status.REFRESHED):

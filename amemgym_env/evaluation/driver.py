@@ -1,7 +1,7 @@
-"""A driver: plays an agent through an environment and writes down what happens.
+"""Driver: plays an agent through an environment and records every event.
 
-The driver knows the environment through `reset`, `step` and the observation, so it works through
-any wrapper. Whatever the agent could not be asked is UNSCORED, never guessed.
+It uses `reset`, `step` and the observation alone, so it works through any wrapper. What the agent
+could not be asked is UNSCORED, never guessed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What an environment tells an agent that evolves: switches, their named sets, and the text.
+"""Feedback text for agents that evolve: switches, named sets of switches, evidence, recall.
 
-This is the one place where truth is told to an agent, and only where a switch says so. Choices
-bear the numbers that the agent saw. Paper: AMemGym, Section 5; the released configurations differ
-from the paper's text, and both have names here.
+Only here is truth given to an agent, and only where a switch allows it. Choices bear the numbers
+that the agent saw. Paper: AMemGym, Section 5. The released configurations differ from the paper's
+text; both have names here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Evaluation: plays an agent through scenarios and scores it, resumable and side by side.
+"""Evaluation: plays an agent through scenarios and scores it, resumable and in parallel.
 
-Each scenario is played from its start with whatever calls its journal already holds, so a resumed
-run repeats no call and gives the bytes of an uninterrupted one.
+Each scenario is played from its start. Calls in its journal are not repeated, so a resumed run
+gives the same bytes as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from amemgym_env.evaluation.bounds import reference
 from amemgym_env.evaluation.driver import AgentMaker, made_agent, play
 from amemgym_env.evaluation.results import Results
 from amemgym_env.evaluation.scenario_result import ScenarioResult, scenario_result
-from amemgym_env.evaluation.traces import Trace, traces
+from amemgym_env.evaluation.traces import RecordedDialogue, traces
 from amemgym_env.evaluation.user_model import UserModel
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.memory.embedding import DEFAULT, Embedder
@@ -190,7 +190,7 @@ class _Run:
         game: Game,
         identity: Mapping[str, Any],
         progress: Callable[[Scenario, Event], None] | None,
-        dialogues: Mapping[str, Trace],
+        dialogues: Mapping[str, RecordedDialogue],
     ) -> None:
         self.make_agent = make_agent
         self.backends = backends

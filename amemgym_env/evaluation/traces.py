@@ -1,4 +1,4 @@
-"""Recorded dialogues: what another assistant and its user said, replayed off-policy.
+"""Recorded dialogues of another assistant and its user, for off-policy evaluation.
 
 Two sources are read. A run's folder of this project holds one journal a scenario. A JSON file of
 the benchmark's own code holds one item a user, an object `{"id": ..., ...}` or the place in the
@@ -33,7 +33,7 @@ Place = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Trace:
+class RecordedDialogue:
     """The recorded dialogue of one scenario."""
 
     rounds: Mapping[Place, tuple[str, str]]
@@ -50,7 +50,7 @@ class Trace:
         return None if said is None else said[0]
 
 
-def traces(source: str | Path, scripts: Sequence[Script]) -> dict[str, Trace]:
+def traces(source: str | Path, scripts: Sequence[Script]) -> dict[str, RecordedDialogue]:
     """Return the recorded dialogue of every script's scenario, by id.
 
     Raises:
@@ -71,7 +71,7 @@ def traces(source: str | Path, scripts: Sequence[Script]) -> dict[str, Trace]:
     return found
 
 
-def fingerprint(dialogues: Mapping[str, Trace]) -> str:
+def fingerprint(dialogues: Mapping[str, RecordedDialogue]) -> str:
     """Return a hash of recorded dialogues: equal ones replay the same."""
     parts = [
         json.dumps([name, *sorted([*place, *said] for place, said in trace.rounds.items())])
@@ -80,7 +80,7 @@ def fingerprint(dialogues: Mapping[str, Trace]) -> str:
     return digest("traces", *parts).hex()
 
 
-def _journal(folder: Path, script: Script) -> Trace:
+def _journal(folder: Path, script: Script) -> RecordedDialogue:
     file = folder / "journals" / f"{slug(script.scenario.id)}.jsonl"
     if not file.exists():
         raise RunError(
@@ -88,10 +88,10 @@ def _journal(folder: Path, script: Script) -> Trace:
             "name a run of the same scenarios"
         )
     turns = last_play(FileJournal(file).read()).turns
-    return Trace({event.place: (event.message, event.reply) for event in turns})
+    return RecordedDialogue({event.place: (event.message, event.reply) for event in turns})
 
 
-def _interactions(file: Path, scripts: Sequence[Script]) -> dict[str, Trace]:
+def _interactions(file: Path, scripts: Sequence[Script]) -> dict[str, RecordedDialogue]:
     try:
         document = json.loads(file.read_text(encoding="utf-8-sig"))
     except ValueError as error:
@@ -111,7 +111,7 @@ def _interactions(file: Path, scripts: Sequence[Script]) -> dict[str, Trace]:
                 f"traces={file}: expected interactions of scenario {script.scenario.id!r}, "
                 f"found {len(document)} users without it"
             )
-        found[script.scenario.id] = Trace(_rounds(script, list(_sessions(item))))
+        found[script.scenario.id] = RecordedDialogue(_rounds(script, list(_sessions(item))))
     return found
 
 
@@ -149,7 +149,7 @@ def _rounds(
     return rounds
 
 
-def _check(source: str | Path, script: Script, trace: Trace) -> None:
+def _check(source: str | Path, script: Script, trace: RecordedDialogue) -> None:
     for period, conversations in enumerate(script.periods):
         for session, conversation in enumerate(conversations):
             for number, utterance in enumerate(conversation.utterances):

@@ -1,9 +1,8 @@
-"""Does each user turn of a run give away what it must, and nothing else?
+"""Audit of user turns: missing, leaked and wrong values, compared with the script.
 
-A turn in the script's own words is read as the simulated model reads it. Any other turn (a real
-user model's, a planted one) is read for what it says: by a judge model, or offline by `TextReader`,
-which knows the topic library's wording and values and no script. What a turn must give away is the
-script's truth; what it gives away beyond that is a leak that would be charged to the agent.
+A turn in the script's own words is read as the simulated model reads it. Any other turn is read by
+a judge model, or offline by `TextReader`, which knows the topic library and no script. A value
+exposed beyond the script is a leak, which would be charged to the agent.
 Paper: AMemGym, Section 3.5 (exposure quality, state integrity).
 """
 

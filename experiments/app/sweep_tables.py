@@ -10,12 +10,13 @@ from rich.table import Table
 from amemgym_env.evaluation.results_file import ResultsFile
 from experiments.app.pareto import Cost
 from experiments.app.terminal import (
-    NO_FLOOR,
-    NO_FLOOR_NOTE,
+    ORACLE,
+    ORACLE_NOTE,
     interval,
     number,
     plain_table,
     references,
+    shown,
     terminal,
     title,
 )
@@ -46,10 +47,10 @@ def print_sweep(
     console = terminal()
     ranked = sorted(rows, key=lambda row: (row.score is None, -(row.score or 0.0), row.number))
     console.print(_table(title(first), ranked, fronts))
-    told = [f"{name.replace('_', ' ')} {number(value)}" for name, value in references(first)]
+    told = [f"{shown(name)} {number(value)}" for name, value in references(first)]
     console.print(f"{', '.join(told)}.", style="dim")
-    if NO_FLOOR in first.floors:
-        console.print(NO_FLOOR_NOTE, style="dim")
+    if ORACLE in first.floors:
+        console.print(ORACLE_NOTE, style="dim")
     best = [row for row in rows if row.number in {*fronts["tokens"], *fronts["usd"]}]
     if len(best) > 1:
         cheapest = sorted(best, key=lambda row: row.cost.tokens)

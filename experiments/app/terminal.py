@@ -15,7 +15,7 @@ WIDTH = 80
 
 MEANINGS = {
     "upper_bound": "the same model, given the true values",
-    "one_period_late": "a perfect memory of the period before; no floor",
+    "one_period_late": "an oracle: answers with the true values of the previous period",
     "random": "a uniform guess",
     "first_shown": "always the first choice as shown",
     "first_stored": "always the first choice as the file has it",
@@ -26,8 +26,11 @@ MEANINGS = {
 }
 """What the rows below the agents say, in the order in which they stand."""
 
-NO_FLOOR = "one_period_late"
-NO_FLOOR_NOTE = "One period late is no floor: it is a perfect memory of the period before."
+ORACLE = "one_period_late"
+"""The one row that is an oracle, not a floor: it needs the true values."""
+NAMES = {ORACLE: "previous period's truth (oracle)"}
+"""Names of rows that differ from their keys."""
+ORACLE_NOTE = "The oracle answers with the previous period's true values; it is not a floor."
 
 
 def terminal(width: int | None = WIDTH) -> Console:
@@ -55,7 +58,7 @@ def comparison(runs: Sequence[ResultsFile]) -> Table:
     ranked = sorted(runs, key=_rank)
     columns = ("agent", "overall", "95 %", "memory", "95 %", "write", "read", "util.")
     table = plain_table(*columns, title=title(ranked[0]))
-    table.columns[0].no_wrap, table.columns[0].overflow = True, "ellipsis"
+    table.columns[0].overflow = "ellipsis"
     for run in ranked:
         intervals, failures = run.confidence_interval, rates(run.failures)
         table.add_row(
@@ -68,8 +71,13 @@ def comparison(runs: Sequence[ResultsFile]) -> Table:
         )
     table.add_section()
     for name, value in references(ranked[0]):
-        table.add_row(name.replace("_", " "), number(value), style="dim")
+        table.add_row(shown(name), number(value), style="dim")
     return table
+
+
+def shown(name: str) -> str:
+    """Return the name of a row as tables show it."""
+    return NAMES.get(name, name.replace("_", " "))
 
 
 def rates(failures: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -83,7 +91,7 @@ def rates(failures: Mapping[str, float | None]) -> dict[str, float | None]:
 
 
 def references(run: ResultsFile) -> list[tuple[str, float | None]]:
-    """Return what agents are compared with, by name: upper bound, one period late, the floors."""
+    """Return what agents are compared with, by name: upper bound, oracle, floors."""
     found = {"upper_bound": run.upper_bound, **run.floors}
     order = [*MEANINGS, *found]
     return sorted(found.items(), key=lambda item: order.index(item[0]))
@@ -159,8 +167,8 @@ def print_comparison(runs: Sequence[ResultsFile], console: Console | None = None
     """Print the table and what must be known beside it."""
     console = console or terminal()
     console.print(comparison(runs))
-    if NO_FLOOR in runs[0].floors:
-        console.print(NO_FLOOR_NOTE, style="dim")
+    if ORACLE in runs[0].floors:
+        console.print(ORACLE_NOTE, style="dim")
     for run in runs:
         for line in notes(run):
             prefix = f"{_label(run)}: " if len(runs) > 1 else ""

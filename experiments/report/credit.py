@@ -1,9 +1,9 @@
-"""Which operations earned an agent its score, and which cost it? Counterfactual credit of a run.
+"""Counterfactual credit of a run: the most valuable and the most harmful operations.
 
     python -m experiments.report credit runs/evaluate-0001
 
 Every exam is replayed without one operation (or, with `--entries`, without one entry), everything
-else as it was. Baseline: the run itself. A worth of .01 is .01 of its scenario's overall score.
+else as it was. Baseline: the run itself. A credit of .01 is .01 of its scenario's overall score.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from amemgym_env.errors import AMemGymError, RunError
-from amemgym_env.evaluation.credit import Credit, CreditReplay, Recording
+from amemgym_env.evaluation.credit import Credit, CreditReplay, RecordedPlay
 from experiments.app.terminal import terminal
 from experiments.report.recorded_run import RecordedRun
 
@@ -43,7 +43,7 @@ def credits_of(run: RecordedRun, scenario: str | None = None, *, entries: bool) 
         )
     for script in scripts:
         events = run.events(script)
-        recording = Recording.of(script, events)
+        recording = RecordedPlay.of(script, events)
         agent = run.agent(run.models(script, events))
         if getattr(agent, "memory", "external") == "external":
             raise RunError(f"{run.path}: expected an agent that writes to the bank, found its own")
@@ -77,20 +77,20 @@ def main(arguments: Sequence[str]) -> int:
 
 def _print(found: Sequence[Found], top: int, what: str) -> None:
     console = terminal(None)
-    ranked = sorted(found, key=lambda item: -item.credit.worth)
+    ranked = sorted(found, key=lambda item: -item.credit.value)
     sums: dict[str, list[float]] = defaultdict(list)
     for item in found:
-        sums[item.credit.step.operation.op].append(item.credit.worth)
-    for op, worths in sorted(sums.items()):
-        harmful = sum(worth < 0 for worth in worths)
-        idle = sum(worth == 0 for worth in worths)
+        sums[item.credit.step.operation.op].append(item.credit.value)
+    for op, values in sorted(sums.items()):
+        harmful = sum(value < 0 for value in values)
+        idle = sum(value == 0 for value in values)
         console.print(
-            f"{op}: {len(worths)} {what}, mean worth {sum(worths) / len(worths):+.4f}, "
+            f"{op}: {len(values)} {what}, mean credit {sum(values) / len(values):+.4f}, "
             f"{idle} without effect, {harmful} harmful"
         )
     for title, rows in (
-        ("most valuable", [item for item in ranked if item.credit.worth > 0][:top]),
-        ("most harmful", [item for item in ranked[::-1] if item.credit.worth < 0][:top]),
+        ("most valuable", [item for item in ranked if item.credit.value > 0][:top]),
+        ("most harmful", [item for item in ranked[::-1] if item.credit.value < 0][:top]),
     ):
         console.print(f"\n{title} {what}")
         for item in rows:
@@ -100,16 +100,16 @@ def _print(found: Sequence[Found], top: int, what: str) -> None:
 
 
 def _line(item: Found) -> str:
-    step, worth, gained, lost = item.credit
+    step, value, gained, lost = item.credit
     text = " ".join((step.operation.text or "").split())
     return (
-        f"{worth:+.4f} (+{gained} -{lost})  {item.scenario} period {step.period} session "
+        f"{value:+.4f} (+{gained} -{lost})  {item.scenario} period {step.period} session "
         f"{step.session} round {step.round}  {step.operation.op} [{step.entry_id}] {text:.90}"
     )
 
 
 def _plain(item: Found) -> dict[str, object]:
-    step, worth, gained, lost = item.credit
+    step, value, gained, lost = item.credit
     return {
         "scenario": item.scenario,
         "period": step.period,
@@ -119,7 +119,7 @@ def _plain(item: Found) -> dict[str, object]:
         "op": step.operation.op,
         "entry": step.entry_id,
         "text": step.operation.text,
-        "worth": worth,
+        "worth": value,
         "gained": gained,
         "lost": lost,
     }

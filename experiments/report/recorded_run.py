@@ -1,4 +1,4 @@
-"""A finished run as something to work on: its settings, scripts, journals, agent and models."""
+"""A finished run opened for analysis: settings, scripts, journals, agent and models."""
 
 from __future__ import annotations
 

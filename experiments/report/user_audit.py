@@ -1,4 +1,4 @@
-"""Did the simulated user say what it must, and nothing else? Audits every user turn of a run.
+"""Audit of every user turn of a run: values that are missing, leaked or wrong.
 
     python -m experiments.report audit runs/evaluate-0001
 

@@ -1,4 +1,4 @@
-"""Credit of memory operations on the hand-solvable set, each worth worked out by hand.
+"""Credit of memory operations on the hand-solvable set, each value worked out by hand.
 
 tiny-ada has two periods and two questions, one about each variable: four cells. The agent below
 answers a question when its memory holds a note for every variable, by the newest note, and else
@@ -15,7 +15,7 @@ import pytest
 
 from amemgym_env.agent import NO_ANSWER, Answer, Exam, Op, Operation, Probe, Turn, Value
 from amemgym_env.errors import RunError
-from amemgym_env.evaluation.credit import CreditReplay, Recording
+from amemgym_env.evaluation.credit import CreditReplay, RecordedPlay
 from amemgym_env.evaluation.run import Game, evaluate
 from amemgym_env.models.events import StartEvent
 from amemgym_env.models.journal import MemoryJournal
@@ -81,7 +81,7 @@ def replay(
         game=Game(),
         journal=lambda _: nullcontext(journal),
     )
-    return CreditReplay(Recording.of(script, journal.read()), Notes(script, written), -1)
+    return CreditReplay(RecordedPlay.of(script, journal.read()), Notes(script, written), -1)
 
 
 def test_each_operation_is_worth_its_hand_worked_value(tiny: list[Scenario]) -> None:
@@ -100,12 +100,12 @@ def test_each_operation_is_worth_its_hand_worked_value(tiny: list[Scenario]) -> 
     ).operations()
     worths = {credit.step.operation.text: credit for credit in credits}
     # Without the first ADD drink is unknown for ever, as its UPDATE then finds nothing.
-    assert worths[f"{drink}=green_tea"].worth == 2 / 4
+    assert worths[f"{drink}=green_tea"].value == 2 / 4
     # Pace is asked about in both periods.
-    assert worths[f"{pace}=slow"].worth == 2 / 4
-    assert worths["colour=blue"].worth == 0.0
+    assert worths[f"{pace}=slow"].value == 2 / 4
+    assert worths["colour=blue"].value == 0.0
     # Without the UPDATE drink is stale in period 1: one wrong cell.
-    assert worths[f"{drink}=black_coffee"].worth == 1 / 4
+    assert worths[f"{drink}=black_coffee"].value == 1 / 4
     assert [(c.gained, c.lost) for c in credits] == [(2, 0), (2, 0), (0, 0), (1, 0)]
 
 
@@ -122,7 +122,7 @@ def test_a_harmful_operation_has_a_negative_worth(tiny: list[Scenario]) -> None:
     ).operations()
     # The DELETE costs the question about pace in period 1, and nothing before it.
     assert credits[-1].step.operation.op is Op.DELETE
-    assert (credits[-1].worth, credits[-1].lost) == (-1 / 4, 1)
+    assert (credits[-1].value, credits[-1].lost) == (-1 / 4, 1)
 
 
 def test_an_entry_is_worth_what_the_exams_lose_without_it(tiny: list[Scenario]) -> None:
@@ -137,12 +137,12 @@ def test_an_entry_is_worth_what_the_exams_lose_without_it(tiny: list[Scenario]) 
         },
     ).entries()
     # Entry 1 matters in period 0 alone, entry 2 in both, entry 3 in period 1.
-    assert [credit.worth for credit in credits] == [1 / 4, 2 / 4, 1 / 4]
+    assert [credit.value for credit in credits] == [1 / 4, 2 / 4, 1 / 4]
 
 
 def test_the_journal_of_another_script_is_refused(tiny: list[Scenario]) -> None:
     events = [StartEvent("tiny-ada", "other")]
     with pytest.raises(RunError, match="expected the journal of script"):
-        Recording.of(build(tiny[0]), events)
+        RecordedPlay.of(build(tiny[0]), events)
     with pytest.raises(RunError, match="found no play"):
-        Recording.of(build(tiny[0]), [])
+        RecordedPlay.of(build(tiny[0]), [])

@@ -1,4 +1,4 @@
-"""The report's charts as SVG text. One code makes the page's pictures and the picture files."""
+"""Charts of the report as SVG text, for the page and for picture files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m experiments.report RUN …`: writes the page of some runs.
+"""Command line of the page: `python -m experiments.report RUN …`.
 
 Exit status 0 when at least one run could be read (what could not is told on standard error and on
 the page), 2 when none could.

@@ -1,4 +1,4 @@
-"""Puts the page together: sections, data, styles and scripts into one file that needs no other.
+"""Assembly of the page: sections, data, styles and scripts in one self-contained file.
 
 Above `MOST_INLINE` scenarios their records lie in script files beside the page, one each, which
 the page loads when a reader asks for them; so it opens as quickly with a thousand scenarios.
@@ -142,7 +142,7 @@ def _policy(script: str) -> str:
 
 def _summary(run: Run) -> dict[str, Any]:
     cells = {"accuracy", "upper_bound_accuracy", "failure"}
-    return run.document.model_dump(mode="json", exclude=cells)
+    return {key: value for key, value in run.document.to_json().items() if key not in cells}
 
 
 def _title(names: Sequence[str]) -> str:

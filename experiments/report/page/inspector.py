@@ -1,4 +1,4 @@
-"""What the inspector shows of one scenario: its truth once, and what each run made of it.
+"""Data of the inspector: the truth of a scenario, and the record of each run that played it.
 
 A cell is a state variable at a period. Its letter, from the probes of the questions that need it:
 

@@ -1,4 +1,4 @@
-"""What the page shows of a run beside its results.json: by period, by position, and what it cost.
+"""Measures of a run that results.json does not hold: by period, by answer position, and cost.
 
 Numbers that stand in results.json are taken from there and never computed again.
 """

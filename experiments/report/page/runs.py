@@ -1,4 +1,4 @@
-"""Reads run folders: ours, those of a sweep, and those of the benchmark's own code.
+"""Run folders: reading of single runs, of sweeps, and of the benchmark's own results.
 
 A folder that cannot be read gives one message and never keeps the others from being shown.
 """

@@ -1,4 +1,4 @@
-"""Reads the journals of all runs, one scenario after the other, into the inspector's records.
+"""Records of the inspector, read from the journals of all runs, one scenario at a time.
 
 Only one scenario's journals are in memory at a time. What each run's journals say is kept on the
 run as results, which the measures by period and position need.

@@ -1,4 +1,4 @@
-"""The sections of the page: each takes the runs and returns its HTML, or nothing to show."""
+"""Sections of the page; each function returns the HTML of one section, or None."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from amemgym_env.evaluation.statistics import Interval
-from experiments.app.terminal import NO_FLOOR, NO_FLOOR_NOTE
+from experiments.app.terminal import ORACLE, ORACLE_NOTE, shown
 from experiments.report.page import charts
 from experiments.report.page import tables as page_tables
 from experiments.report.page.charts import Dot
@@ -53,8 +53,8 @@ def _leaderboard(measured: Measured) -> Section:
     body = "<p>Overall is the share of right answers; the memory score puts it between a random "
     body += "guess (0) and the same model given the truth (1). Floors need no memory: the best of "
     body += "them is what a score must beat. "
-    if any(NO_FLOOR in run.document.floors for run in runs):
-        body += NO_FLOOR_NOTE
+    if any(ORACLE in run.document.floors for run in runs):
+        body += ORACLE_NOTE
     body += "</p>"
     body += page_tables.html(page_tables.leaderboard(runs))
     body += _figures({titles[key]: svg for key, svg in pictures.items()})
@@ -67,10 +67,10 @@ def _floors(runs: Sequence[Run]) -> dict[str, float]:
         return {}
     floors = {name: value for name, value in known.floors.items() if value is not None}
     lines = {"random": floors["random"]} if "random" in floors else {}
-    without_memory = [name for name in floors if name != NO_FLOOR]
+    without_memory = [name for name in floors if name != ORACLE]
     if without_memory:
         best = max(without_memory, key=lambda name: floors[name])
-        lines[best.replace("_", " ")] = floors[best]
+        lines[shown(best)] = floors[best]
     return lines | ({} if known.upper_bound is None else {"upper bound": known.upper_bound})
 
 

@@ -1,4 +1,4 @@
-"""SVG as text: the few shapes that charts are made of. Colours are classes of `charts.css`."""
+"""SVG primitives as text. Colours are classes of `charts.css`."""
 
 from __future__ import annotations
 

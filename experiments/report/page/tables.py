@@ -1,4 +1,4 @@
-"""The tables of the page: plain cells, escaped here, with the values that they are sorted by."""
+"""Tables of the page: cells with their sort values, and their HTML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from experiments.app.terminal import MEANINGS, interval, number, rates, references
+from experiments.app.terminal import MEANINGS, interval, number, rates, references, shown
 from experiments.report.page.measures import Measures
 from experiments.report.page.runs import Run
 
@@ -119,11 +119,11 @@ def leaderboard(runs: Sequence[Run]) -> Table:
     first = next((run.document for run in runs if run.document.floors), runs[0].document)
     compared = references(first)
     below = [
-        [Cell(name.replace("_", " ")), score(value), *[Cell("")] * (len(header) - 2)]
+        [Cell(shown(name)), score(value), *[Cell("")] * (len(header) - 2)]
         for name, value in compared
         if value is not None
     ]
-    told = {name.replace("_", " "): MEANINGS.get(name, "") for name, _ in compared}
+    told = {shown(name): MEANINGS.get(name, "") for name, _ in compared}
     return Table("Leaderboard", header, rows, below, {**COLUMNS, **told})
 
 

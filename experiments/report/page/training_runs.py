@@ -1,4 +1,4 @@
-"""What trainings and evolutions leave in their folders: learning curves, and lineages of policies.
+"""Learning curves and lineages of policies, read from folders of trainings and evolutions.
 
 `curve.json` is `{"x": [steps], "y": {name: [values or null]}}`. `lineage.json` is what the evolve
 job writes, lists of steps (each with the policy `after` it) in objects by seed, condition and user,

@@ -9,7 +9,7 @@ import pytest
 from amemgym_env.evaluation.results_file import ResultsFile
 from experiments.app.pareto import cost
 from experiments.app.sweep_tables import Row, print_sweep
-from experiments.app.terminal import MEANINGS, number, print_comparison, references
+from experiments.app.terminal import MEANINGS, number, print_comparison, references, shown
 from tests.experiments.report.cases import run_folder
 
 
@@ -23,17 +23,19 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ResultsFile
     }
 
 
-def test_scores_below_the_agents_have_one_form_and_the_row_that_is_no_floor_says_so(
+def test_scores_below_the_agents_have_one_form_and_the_oracle_is_named(
     documents: dict[str, ResultsFile], capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_comparison([documents["whole"]])
     printed = capsys.readouterr().out
-    rows = printed.split("upper bound")[1].splitlines()[1:9]
-    assert [row.rsplit(None, 1)[0].strip() for row in rows] == [
-        name.replace("_", " ") for name in list(MEANINGS)[1:]
+    oracle, second, *rows = printed.split("upper bound")[1].splitlines()[1:10]
+    assert f"{oracle.rsplit(None, 1)[0].strip()} {second.strip()}" == shown("one_period_late")
+    rows = [oracle, *rows]
+    assert [row.rsplit(None, 1)[0].strip() for row in rows[1:]] == [
+        shown(name) for name in list(MEANINGS)[2:]
     ]
     assert all(re.fullmatch(r"\.\d{3}", row.split()[-1]) for row in rows)
-    assert "One period late is no floor" in printed
+    assert "The oracle answers with" in printed
     assert max(map(len, printed.splitlines())) <= 80
 
 

@@ -51,13 +51,13 @@ def test_the_numbers_of_the_page_are_those_of_results_json(
     shown = read_page(page)
     numbers_are_those_of(shown, list(folders.values()))
     rows = [row[0] for row in shown.tables["Leaderboard"][3:]]
-    assert rows[:2] == ["upper bound", "one period late"]
-    assert "One period late is no floor" in page.read_text("utf-8")
+    assert rows[:2] == ["upper bound", "previous period's truth (oracle)"]
+    assert "The oracle answers with" in page.read_text("utf-8")
 
 
-def test_a_line_is_drawn_for_the_best_floor_and_one_period_late_is_none(page: Path) -> None:
+def test_a_line_is_drawn_for_the_best_floor_and_the_oracle_is_left_out(page: Path) -> None:
     picture = (page.parent / "report_pictures" / "overall.svg").read_text("utf-8")
-    assert "one period late" not in picture
+    assert "oracle" not in picture
     assert "upper bound" in picture
 
 

@@ -1,4 +1,4 @@
-"""The files that the benchmark's own code writes: their shapes, and reading them strictly.
+"""Files of the benchmark's own code: their shapes, and strict readers.
 
 Indices in brackets are lists:
 

@@ -1,4 +1,4 @@
-"""Scores the result folders of the benchmark's own code by our rules.
+"""Result folders of the benchmark's own code, scored by our rules.
 
     AGENT/USER/overall_results.json       the exams
     AGENT/USER/diagnosis_results.json     the probes; without them failures are unattributed
