@@ -1,1 +1,1 @@
-"""What all jobs share: command line, settings, run folders, progress, tables."""
+"""Shared parts of the jobs: command line, settings, run folders, progress, tables."""

@@ -1,4 +1,4 @@
-"""Makes agents and backends from settings."""
+"""Factories of model backends from settings."""
 
 from __future__ import annotations
 

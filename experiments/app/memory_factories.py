@@ -1,4 +1,4 @@
-"""What serves the memory bank of an evaluation: the store and the embedding, from settings."""
+"""Factories of similarity stores and embedders, with their settings."""
 
 from __future__ import annotations
 
@@ -6,27 +6,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from amemgym_env.memory.embedding import DEFAULT, Embedder
 from amemgym_env.memory.index import NumpyStore, StoreFactory
 from amemgym_env.scenarios.files import slug
 from amemgym_env.scenarios.script import Script
 from experiments.app.run_folder import inside
-from experiments.app.settings import with_usual_address
+from experiments.app.settings import Settings, with_usual_address
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class NumpySettings(_Settings):
+class NumpySettings(Settings):
     """`store=numpy`."""
 
     name: Literal["numpy"] = "numpy"
 
 
-class ChromaSettings(_Settings):
+class ChromaSettings(Settings):
     """`store=chroma`."""
 
     name: Literal["chroma"]
@@ -34,19 +30,19 @@ class ChromaSettings(_Settings):
     index: Literal["exact", "approximate"] = "exact"
 
 
-class HashedSettings(_Settings):
+class HashedSettings(Settings):
     """`embedding=hashed`."""
 
     name: Literal["hashed"] = "hashed"
 
 
-class WordLlamaSettings(_Settings):
+class WordLlamaSettings(Settings):
     """`embedding=wordllama`."""
 
     name: Literal["wordllama"]
 
 
-class LitellmEmbeddingSettings(_Settings):
+class LitellmEmbeddingSettings(Settings):
     """`embedding=litellm`. There is no key in it: keys come from the environment only."""
 
     name: Literal["litellm"]
@@ -83,7 +79,7 @@ def store(settings: StoreSettings, folder: Path) -> Callable[[Script], StoreFact
         scenario = script.scenario.id
         name = slug(scenario)
         path = inside(folder if settings.path is None else root, root / name)
-        # A run is replayed from its start, so each store is written anew, exactly as before.
+        # A continued run is replayed from its start: its store is written anew.
         return lambda width: ChromaStore(
             width, path, name, index=settings.index, fresh=True, scenario=scenario
         )
@@ -92,7 +88,7 @@ def store(settings: StoreSettings, folder: Path) -> Callable[[Script], StoreFact
 
 
 def offline(name: str) -> Embedder:
-    """Return an embedder that asks nobody, by its name: hashed or wordllama.
+    """Return an offline embedder by its name: hashed or wordllama.
 
     Raises:
         ConfigError: its package is not installed.

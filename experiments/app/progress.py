@@ -1,4 +1,4 @@
-"""Live progress of an evaluation on standard error; silent where nobody looks."""
+"""Progress bar of an evaluation on standard error; off when it is not a terminal."""
 
 from __future__ import annotations
 

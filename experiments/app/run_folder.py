@@ -1,4 +1,4 @@
-"""A run's folder: settings, one journal a scenario, results. Never overwritten by another run."""
+"""Folder of a run: settings, a journal for each scenario, results; protected from other runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several evaluations in one command (`-m`): their folders, their fates, and what ends them.
+"""Multirun (`-m`): folder layout, job status files, and the closing summary.
 
 A sweep has one folder:
 

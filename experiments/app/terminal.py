@@ -1,4 +1,4 @@
-"""Tables in the terminal, 80 columns wide: agents beside each other, and the floors below them."""
+"""Terminal tables, 80 columns wide: agents as rows, with the floors below them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The job `benchmark`: speed and memory, as ratios side by side."""
+"""The job `benchmark`: speed and memory, as ratios."""

@@ -1,4 +1,4 @@
-"""How fast does a run on a real model get with concurrency, and what do we add to each call?
+"""Throughput of concurrent model calls, and the overhead of each call.
 
 Swept variable: calls under way at once, against a local server that answers after a fixed time.
 Baseline: a bare litellm loop over the same messages at the same concurrency, in one process with

@@ -1,4 +1,4 @@
-"""Figures of the paper that the simulated model is fitted on or held against; numbers only.
+"""Published figures for the fit and its held-out comparison; numbers only.
 
 AMemGym (ICLR 2026), gpt-4.1-mini on v1.base: failure rates from its diagnosis, memory scores from
 its main and reuse-bias tables.

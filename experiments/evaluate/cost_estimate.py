@@ -1,4 +1,4 @@
-"""What would a run cost? Plays it with the simulated model and counts what would be sent.
+"""Cost estimate of a run: calls, tokens and dollars by role, from a play on the simulated model.
 
 Prompts are the real ones; tokens are characters / 4; an assistant's reply is taken to be as long as
 `REPLY_TOKENS`, other replies as the simulated model writes them. Prices are litellm's table's.

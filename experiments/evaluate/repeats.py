@@ -1,4 +1,4 @@
-"""The same evaluation under several seeds: how much of the variance is luck?
+"""Repeats of an evaluation under several seeds, and the share of variance between seeds.
 
 Seeds are nested in scenarios: each scenario is played once under each seed (options' order, the
 simulated model's luck, a real model's seed where it takes one). The run's results are those of the

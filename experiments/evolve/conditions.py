@@ -1,6 +1,6 @@
-"""Plays the conditions of an evolution: the loop for each user, its controls, and a shared policy.
+"""Conditions of the evolution experiment: per-user loops, controls, and a shared policy.
 
-Each condition is a folder with one journal a scenario; what stands there to the end is not played
+Each condition is a folder with a journal for each scenario. Finished scenarios are not played
 again.
 """
 
@@ -32,7 +32,7 @@ from experiments.evolve.loop import evidence as evidence_of
 
 
 @dataclass(frozen=True)
-class Stage:
+class Experiment:
     """What all conditions of one seed share."""
 
     make_agent: AgentMaker
@@ -88,7 +88,7 @@ def length(policy: WritingPolicy, kind: str) -> int:
 
 
 def play(
-    stage: Stage,
+    stage: Experiment,
     name: str,
     scenarios: Sequence[Scenario],
     *,
@@ -125,7 +125,7 @@ CONTROLS = ("another_users_feedback", "random_types", "oracle_types", "half_of_t
 
 
 def control(
-    stage: Stage,
+    stage: Experiment,
     scenarios: Sequence[Scenario],
     name: str,
     improve: FromFeedback,
@@ -164,8 +164,8 @@ def foreign_matters() -> list[str]:
     return [name.replace("_", " ") for name in dict.fromkeys(found)]
 
 
-class Deaf:
-    """An agent to whom the user says nothing: whatever it scores was in its prompts."""
+class BlankedInputAgent:
+    """Control: plays with blank user messages, to detect answers leaked into the prompt."""
 
     memory = "bank"
 
@@ -202,19 +202,19 @@ class Deaf:
         self.agent.load_state_dict(state)
 
 
-def emptied(stage: Stage, scenario: Scenario, policy: WritingPolicy) -> Results:
+def emptied(stage: Experiment, scenario: Scenario, policy: WritingPolicy) -> Results:
     """Play a scenario with a policy and emptied dialogues; must score what never-write scores."""
 
     def make(models: Models) -> Agent:
         agent = made_agent(stage.make_agent, models)
         apply_policy(policy, agent, stage.kind)
-        return Deaf(agent)
+        return BlankedInputAgent(agent)
 
     game = replace(stage.game, diagnosis=False)
     return evaluate(make, [scenario], game=game, backends=stage.backends)
 
 
-def guard(stage: Stage, scenarios: Sequence[Scenario]) -> Callable[[WritingPolicy], float]:
+def guard(stage: Experiment, scenarios: Sequence[Scenario]) -> Callable[[WritingPolicy], float]:
     """Return what a policy is worth on held-out scenarios: the mean accuracy, played once each."""
     known: dict[WritingPolicy, float] = {}
     game = replace(stage.game, diagnosis=False, upper_bound=False)

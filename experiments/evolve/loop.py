@@ -1,4 +1,4 @@
-"""An agent that improves its own memory policy: policies, proposals, and the loop in an episode.
+"""Evolution loop of one agent: memory prompts, proposals, and the steps within an episode.
 
 Paper: AMemGym, Section 5. After a period's exam a model sees feedback and rewrites the policy; the
 rest of the episode is played with the new one. Every step is an event of the scenario's journal,

@@ -1,4 +1,4 @@
-"""What evolving was worth: measures of each user, means over seeds, paired gains with intervals."""
+"""Measures of evolution: scores by user, means over seeds, paired gains with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One policy for many users, evolved between episodes and measured on users that it never saw.
+"""Cross-user evolution: one policy for many users, measured on held-out users.
 
 The users are divided several times, so that each is unseen once: a part evolves the policy, a part
 is held out for the guard, and a part is only measured.
@@ -17,7 +17,7 @@ from amemgym_env.models.events import EvolutionStep, WritingPolicy, read_step
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.scenarios.model import Scenario
 from experiments.app.run_folder import write
-from experiments.evolve.conditions import Played, Stage, foreign_matters, guard, play
+from experiments.evolve.conditions import Experiment, Played, foreign_matters, guard, play
 from experiments.evolve.loop import Target, drawn_types, step
 
 
@@ -68,7 +68,7 @@ class Shared(NamedTuple):
     """Whether the feedback is about every second question only, from the first."""
 
 
-def evolve(stage: Stage, name: str, part: Division, how: Shared) -> list[EvolutionStep]:
+def evolve(stage: Experiment, name: str, part: Division, how: Shared) -> list[EvolutionStep]:
     """Return the steps of one fold, continued from those that its folder holds."""
     file = stage.path / name / "lineage.json"
     steps: list[EvolutionStep] = []
@@ -111,12 +111,12 @@ def last(steps: Sequence[EvolutionStep]) -> WritingPolicy:
     return steps[-1].after if steps else WritingPolicy()
 
 
-def measured(stage: Stage, name: str, part: Division, policy: WritingPolicy) -> Played:
+def measured(stage: Experiment, name: str, part: Division, policy: WritingPolicy) -> Played:
     """Play a fold's unseen users with a policy."""
     return play(stage, f"{name}/unseen", part.unseen, start=lambda script: policy)
 
 
-def random_policy(stage: Stage, name: str, part: Division, count: int) -> Played:
+def random_policy(stage: Experiment, name: str, part: Division, count: int) -> Played:
     """Play a fold's unseen users with as many random types."""
     matters = foreign_matters()
     return play(

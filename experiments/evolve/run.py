@@ -1,9 +1,9 @@
-"""Can an agent improve its own memory policy from feedback, without fooling itself?
+"""The job `evolve`: an agent that improves its own memory prompt from feedback.
 
-Swept: what the feedback tells. Baseline: the policy that does not evolve (paired, by user), and
-controls that share the loop and not its information: another user's feedback, random types, the
-list of what is really needed, emptied dialogues, five questions told of and five others scored.
-Answers the paper's Section 5.
+Question: does the feedback improve the prompt? Swept: the content of the feedback. Baselines: the
+policy that does not evolve (paired, by user), and controls with the same loop and other
+information: another user's feedback, random types, the list of required types (oracle), blank user
+messages, feedback on five questions and scores on five others. Reproduces the paper's Section 5.
 
     python -m experiments.evolve agent=awi guard=none feedback=[question_only,complete]
 """
@@ -32,8 +32,8 @@ from experiments.evaluate.agents import agent_maker
 from experiments.evolve import population
 from experiments.evolve.conditions import (
     CONTROLS,
+    Experiment,
     Played,
-    Stage,
     control,
     emptied,
     guard,
@@ -75,7 +75,7 @@ def run(settings: EvolveSettings) -> dict[str, Any]:
     checks: list[dict[str, Any]] = []
     steps: dict[str, Any] = {}
     for seed in settings.seeds:
-        stage = Stage(
+        stage = Experiment(
             agent_maker(settings.agent),
             WRITERS[settings.agent.name],
             of_script,
@@ -116,7 +116,7 @@ def _baseline(name: str) -> str:
 Rows = tuple[dict[str, Users], dict[str, Any], dict[str, Any]]
 
 
-def _each(settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario]) -> Rows:
+def _each(settings: EvolveSettings, stage: Experiment, scenarios: Sequence[Scenario]) -> Rows:
     """Every user evolves a policy of their own, after every exam."""
     if settings.cadence == "episode":
         return _between_episodes(settings, stage, scenarios)
@@ -145,7 +145,7 @@ def _each(settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario])
 
 
 def _between_episodes(
-    settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario]
+    settings: EvolveSettings, stage: Experiment, scenarios: Sequence[Scenario]
 ) -> Rows:
     """Every user's policy evolves between their own episodes; the last is measured."""
     plain = play(stage, "none", scenarios)
@@ -188,7 +188,7 @@ def _between_episodes(
     return rows, {"equal_to_never_write": equal, "users": len(scenarios)}, lineage
 
 
-def _shared(settings: EvolveSettings, stage: Stage, scenarios: Sequence[Scenario]) -> Rows:
+def _shared(settings: EvolveSettings, stage: Experiment, scenarios: Sequence[Scenario]) -> Rows:
     """One policy for all, evolved between episodes and measured on users that it never saw."""
     plain = play(stage, "none", scenarios)
     rows: dict[str, Users] = {"none": measures(plain)}
@@ -224,7 +224,7 @@ def _how(settings: EvolveSettings, name: str) -> population.Shared:
     )
 
 
-def _emptied(stage: Stage, scenarios: Sequence[Scenario], main: Played) -> dict[str, Any]:
+def _emptied(stage: Experiment, scenarios: Sequence[Scenario], main: Played) -> dict[str, Any]:
     """Return for how many users the evolved prompt with emptied dialogues is worth nothing."""
     results = [emptied(stage, item, main.policy(item.id)).scenarios[0] for item in scenarios]
     equal = sum(

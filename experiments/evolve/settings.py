@@ -1,4 +1,4 @@
-"""Settings of `python -m experiments.evolve`; conf/evolve.yaml says what they mean."""
+"""Settings of the job `evolve`; conf/evolve.yaml documents each."""
 
 from __future__ import annotations
 

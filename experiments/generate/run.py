@@ -1,8 +1,7 @@
-"""Makes scenario sets, and measures the quality of any set.
+"""The job `generate`: scenario sets made, and sets audited.
 
 The paper's pipeline asks a model for every scenario (Section 3.2): `source=model`, see
-`model_generation.py`. By default the topic library stands in for the model, so that scenarios have
-no end and cost nothing.
+`with_model.py`. By default scenarios come from the topic library, offline and without limit.
 
     python -m experiments.generate n=20 seed=7 out=my.json
     python -m experiments.generate n=10000 shape=extra out=many.jsonl

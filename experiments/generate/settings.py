@@ -1,4 +1,4 @@
-"""Settings of `python -m experiments.generate`; conf/generate.yaml says what they mean."""
+"""Settings of the job `generate`; conf/generate.yaml documents each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scenario sets made by a model, with an estimate before, the bill after, and ratings by a judge.
+"""Scenario sets made by a language model: cost estimate, generation, bill, and judge ratings.
 
 python -m experiments.generate source=model backend.model=openai/gpt-4.1-mini dry_run=true
 python -m experiments.generate source=model backend.model=... personas=people.csv out=my.json

@@ -1,7 +1,7 @@
-"""A search that can be stopped and continued: trials in a file, through Optuna.
+"""Resumable Optuna study: its trials are kept in a file.
 
-This is the only file that imports Optuna, when a search begins. What a continued search suggests
-is what an uninterrupted one would have: the sampler is seeded anew for every trial.
+The only file that imports Optuna, when a search begins. A continued search makes the same
+suggestions as an uninterrupted one: the sampler is seeded for every trial.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Which memory settings, or which rule, serve best? Searches, selects and tests on separate sets.
+"""The job `search`: memory settings or operation rules, searched, selected and tested.
 
 Swept: the settings of a space, or the parameters of a rule of operations. Baseline: the default
 setting, or the rule's untuned start and never writing, played on the same test scenarios. The
-winner of many candidates is flattered by the set that chose it: it is chosen again on other
-scenarios, and its worth is what it scores on a third set, which is looked at once.
+best of many candidates has an optimistic score on the set that selected it: finalists are selected
+again on a validation set, and the final score is measured once on a test set.
 
     python -m experiments.search
     python -m experiments.search method=rules

@@ -1,4 +1,4 @@
-"""Settings of `python -m experiments.search`; conf/search.yaml says what they mean."""
+"""Settings of the job `search`; conf/search.yaml documents each."""
 
 from __future__ import annotations
 

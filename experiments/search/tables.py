@@ -1,4 +1,4 @@
-"""What a search says when it ends."""
+"""Closing tables of a search."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The simulated user in other words: what it says drawn again, what it gives away unchanged.
+"""Paraphrased user: other library utterances with the same exposed values.
 
-Openers of generated scenarios are replaced by others of the topic library that give the same
-values away; files of others bring no library, so there the openers stay. Follow-ups are worded by
+Openers of generated scenarios are replaced by other utterances of the topic library that expose the
+same values; scenarios from other sources keep their openers. Follow-ups are worded by
 a backend in the user's role, the way a real user model words them, so that whatever else hangs on
 the script's seed (options' order, the simulated model's luck, times) stays as it is.
 """

@@ -36,7 +36,7 @@ from experiments.app.settings import checked
 from experiments.evolve import loop as evolution
 from experiments.evolve import population
 from experiments.evolve import run as evolve
-from experiments.evolve.conditions import Stage, emptied, oracle, play
+from experiments.evolve.conditions import Experiment, emptied, oracle, play
 from experiments.evolve.loop import FromFeedback, apply_policy, propose, step
 from experiments.evolve.settings import EvolveSettings
 
@@ -60,12 +60,12 @@ def models(*replies: str) -> Models:
     return Models({"assistant": Scripted(*replies)})
 
 
-def stage(path: Path, kind: str = "awi", seed: int = 0) -> Stage:
+def stage(path: Path, kind: str = "awi", seed: int = 0) -> Experiment:
     def of(script: Any) -> dict[str, Backend]:
         return {"assistant": SimulatedModel(script, FORGETFUL)}
 
     agent = {"awi": AWI, "awe": AWE}[kind]
-    return Stage(agent, evolution.WRITERS[kind], of, Game(seed=seed), path)
+    return Experiment(agent, evolution.WRITERS[kind], of, Game(seed=seed), path)
 
 
 # Prompts
