@@ -1,12 +1,12 @@
-"""A scatter plot of scores against costs as SVG, with the front; needs no plotting library."""
+"""Scatter plot of scores against costs as SVG, with the Pareto front."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from html import escape
 
 from experiments.app.pareto import Point, front
+from experiments.app.svg import Scale, ticks
 
 WIDTH, HEIGHT = 460, 320
 LEFT, RIGHT, TOP, BOTTOM = 60, 14, 34, 46
@@ -36,8 +36,8 @@ def _panel(title: str, points: Sequence[Point], labels: Sequence[str]) -> str:
     heading = f'<text x="{LEFT}" y="20" fill="{INK}" font-size="13">{escape(title)}</text>'
     if not known:
         return heading + f'<text x="{LEFT}" y="60" fill="{INK}">nothing to show</text>'
-    across = _Axis([cost for _, cost, _ in known], LEFT, WIDTH - RIGHT)
-    up = _Axis([score for _, _, score in known], HEIGHT - BOTTOM, TOP)
+    across = _axis([cost for _, cost, _ in known], LEFT, WIDTH - RIGHT)
+    up = _axis([score for _, _, score in known], HEIGHT - BOTTOM, TOP)
     parts = [heading, *_grid(across, up)]
     best = front(points)
     places = {number: (across(cost), up(score)) for number, cost, score in known}
@@ -65,16 +65,16 @@ def _panel(title: str, points: Sequence[Point], labels: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def _grid(across: _Axis, up: _Axis) -> list[str]:
+def _grid(across: Scale, up: Scale) -> list[str]:
     lines = []
-    for value in across.ticks():
+    for value in ticks(across.low, across.high, 4):
         x = across(value)
         lines.append(
             f'<line x1="{x:.1f}" y1="{TOP}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM}" stroke="{QUIET}"/>'
             f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle" fill="{INK}">'
             f"{value:,.10g}</text>"
         )
-    for value in up.ticks():
+    for value in ticks(up.low, up.high, 4):
         y = up(value)
         lines.append(
             f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="{QUIET}"/>'
@@ -84,23 +84,8 @@ def _grid(across: _Axis, up: _Axis) -> list[str]:
     return lines
 
 
-class _Axis:
-    """Maps values to pixels, with some room at both ends."""
-
-    def __init__(self, values: Sequence[float], start: float, end: float) -> None:
-        low, high = min(values), max(values)
-        room = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
-        self.low, self.high = low - room, high + room
-        self.start, self.end = start, end
-
-    def __call__(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return self.start + share * (self.end - self.start)
-
-    def ticks(self) -> list[float]:
-        """Return about four round values within the axis."""
-        rough = (self.high - self.low) / 4
-        power = 10.0 ** math.floor(math.log10(rough))
-        step = next(size * power for size in (1, 2, 5, 10) if size * power >= rough * 0.999)
-        first = math.ceil(self.low / step)
-        return [round(number * step, 12) for number in range(first, int(self.high / step) + 1)]
+def _axis(values: Sequence[float], start: float, end: float) -> Scale:
+    """Return a scale with some room at both ends."""
+    low, high = min(values), max(values)
+    room = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
+    return Scale(low - room, high + room, start, end)

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from amemgym_env.evaluation.statistics import Interval
-from experiments.app.terminal import number
-from experiments.report.page.measures import Series
-from experiments.report.page.svg import (
+from experiments.app.svg import (
     Scale,
     band,
     box,
@@ -22,6 +20,8 @@ from experiments.report.page.svg import (
     text,
     ticks,
 )
+from experiments.app.terminal import number
+from experiments.report.page.measures import Series
 
 WIDTH = 440.0
 LEFT = 150.0

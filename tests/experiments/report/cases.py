@@ -12,9 +12,10 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+from amemgym_env.evaluation.results_file import ResultsFile
 from experiments.app.pareto import cost
 from experiments.app.settings import CONF, checked
-from experiments.app.terminal import interval, number
+from experiments.app.terminal import interval, number, shown
 from experiments.evaluate.run import run
 from experiments.evaluate.settings import EvaluateSettings
 
@@ -121,11 +122,11 @@ def numbers_are_those_of(page: PageReader, folders: Sequence[Path]) -> None:
         assert board[truth["label"]][1:3] == overall
         accuracy = f"{truth['label']} {number(truth['overall'])}"
         assert any(accuracy in label for label in page.pictures), accuracy
-        spent = cost(truth)
+        spent = cost(ResultsFile.read(folder))
         assert f"{spent.tokens:,.0f}" in costs[truth["label"]][2]
         assert f"{spent.usd:.3f}" in costs[truth["label"]][3]
     for name, value in {"upper bound": truth["upper_bound"], **truth["floors"]}.items():
-        assert board[name.replace("_", " ")][1] == number(value)
+        assert board[shown(name)][1] == number(value)
 
 
 HOSTILE = "</script><img src=x onerror=\"document.title='hit'\"><!--"
