@@ -79,7 +79,7 @@ Reply with the whole new list as JSON and nothing else: {"information_types": ["
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return the list, each type once, as one line."""
-        found = replies.read_object(text).get("information_types")
+        found = replies.read_object(text, "information_types").get("information_types")
         if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
             raise ParseError(f"expected a list of texts under 'information_types', found {found!r}")
         lines = (" ".join(storable(item).split()) for item in found)
@@ -140,7 +140,7 @@ Reply with the whole new prompt as JSON and nothing else: {"prompt": "..."}"""
 
     def parse(self, text: str) -> str:
         """Return the prompt; names that it lacks are `repaired`'s to add."""
-        found = replies.read_object(text).get("prompt")
+        found = replies.read_object(text, "prompt").get("prompt")
         if not isinstance(found, str):
             raise ParseError(f"expected text under 'prompt', found {found!r}")
         cleaned = storable(found).strip()

@@ -1,10 +1,11 @@
-"""The calls of a model that write memory: facts, decisions about entries, dictionary updates.
+"""Prompts that write memory: fact extraction, decisions about entries, dictionary updates.
 
 Paper: AMemGym, Section 4.1 (AWE and AWI).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -25,14 +26,25 @@ INFORMATION_TYPES: tuple[str, ...] = (
 """What a memory should hold on to, unless a memory policy says otherwise."""
 
 
+_BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+def entry(mark: str, text: str) -> str:
+    """Return one entry of a list: its mark, then the text, further lines indented.
+
+    So no text can look like another entry, id or turn.
+    """
+    return f"{mark} " + _BREAK.sub("\n  ", text)
+
+
 def bullets(lines: Sequence[str]) -> str:
-    """Return lines as a list with a dash in front of each."""
-    return "\n".join(f"- {line}" for line in lines)
+    """Return texts as a list with a dash in front of each."""
+    return "\n".join(entry("-", line) for line in lines)
 
 
 def transcript(messages: Sequence[Message]) -> str:
     """Return messages as text, each with its role in front."""
-    return "\n".join(f"{part['role']}: {part['content']}" for part in messages)
+    return "\n".join(entry(f"{part['role']}:", part["content"]) for part in messages)
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,7 @@ Reply with JSON and nothing else: {"facts": ["...", ...]} ({"facts": []} when th
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return the facts, without empty ones and repetitions."""
-        found = replies.read_object(text).get("facts")
+        found = replies.read_object(text, "facts").get("facts")
         if not isinstance(found, list) or not all(isinstance(fact, str) for fact in found):
             raise ParseError(f"expected a list of sentences under 'facts', found {found!r}")
         stripped = (storable(fact).strip() for fact in found)
@@ -126,7 +138,7 @@ Reply with JSON and nothing else: {"operations": [{"op": "ADD", "id": null, "tex
 
     def render(self, templates: Templates) -> list[Message]:
         """Return one user message."""
-        stored = [f"[{entry.id}] {entry.text}" for entry in self.neighbours]
+        stored = [entry(f"[{one.id}]", one.text) for one in self.neighbours]
         values = {
             "neighbours": "\n".join(stored) if stored else "(none)",
             "facts": bullets(self.facts),
@@ -135,7 +147,7 @@ Reply with JSON and nothing else: {"operations": [{"op": "ADD", "id": null, "tex
 
     def parse(self, text: str) -> tuple[Operation, ...]:
         """Return the operations; ids that do not exist are the bank's to refuse."""
-        found = replies.read_object(text).get("operations")
+        found = replies.read_object(text, "operations").get("operations")
         if not isinstance(found, list):
             raise ParseError(f"expected a list under 'operations', found {found!r}")
         return tuple(_operation(item) for item in found)

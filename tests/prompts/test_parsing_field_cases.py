@@ -355,7 +355,7 @@ def test_b01_19_what_was_skipped_is_told_beside_the_scores(tiny: list[Scenario])
         backends=lambda script: {"assistant": Says(script, replies)},
     ).to_json()
     assert found["errors"] == {}
-    assert "unreadable replies: 4 dictionary_update.unreadable" in notes(found)
+    assert "unreadable replies: 4 dictionary_update.unreadable" in notes(ResultsFile.of(found))
 
 
 def test_b01_19_a_reply_is_asked_for_again_with_what_was_wrong_and_not_for_ever() -> None:

@@ -142,9 +142,9 @@ def numbered_texts(rows: Sequence[Mapping[str, Any]], name: str, count: int) -> 
     """
     found: dict[int, str] = {}
     for row in rows:
-        number = row.get("number")
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= count:
-            raise ParseError(f"expected numbers from 1 to {count}, found {number!r}")
+        number = replies.number_of(row.get("number"))
+        if number is None or not 1 <= number <= count:
+            raise ParseError(f"expected numbers from 1 to {count}, found {row.get('number')!r}")
         if number in found:
             raise ParseError(f"expected each number once, found {number} twice")
         found[number] = read_text(row, name)

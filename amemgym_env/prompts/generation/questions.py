@@ -85,7 +85,7 @@ def read_drafts(text: str, shape: DraftShape) -> tuple[Draft, ...]:
     Raises:
         ParseError: a rule is broken; names the question.
     """
-    rows = read_rows(replies.read_object(text), "questions")
+    rows = read_rows(replies.read_object(text, "questions"), "questions")
     if len(rows) != shape.count:
         raise ParseError(f"expected {shape.count} questions, found {len(rows)}")
     drafts, names, queries = [], set[str](), set[str]()
@@ -203,7 +203,7 @@ Reply with JSON and nothing else, an empty list if there are none: {"conflicts":
         """Return the conflicts; a name that the schema lacks is unreadable."""
         known = {v.name for draft in self.drafts for v in draft.variables}
         found = []
-        for row in read_rows(replies.read_object(text), "conflicts"):
+        for row in read_rows(replies.read_object(text, "conflicts"), "conflicts"):
             names = row.get("variables")
             if not isinstance(names, list) or not names or not set(map(str, names)) <= known:
                 raise ParseError(f"expected names of {sorted(known)}, found {names!r:.200}")

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from amemgym_env.errors import ParseError
 from amemgym_env.prompts import parsing as replies
 from amemgym_env.prompts.base import Role
 from amemgym_env.prompts.generation.base import NUMBER, Step, listing
@@ -23,13 +22,6 @@ def _number_schema(name: str) -> dict[str, Any]:
         "required": [name],
         "additionalProperties": False,
     }
-
-
-def _number(text: str, name: str, low: int, high: int) -> int:
-    found = replies.read_object(text).get(name)
-    if isinstance(found, bool) or not isinstance(found, int) or not low <= found <= high:
-        raise ParseError(f"expected a number from {low} to {high} under {name!r}, found {found!r}")
-    return found
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ Reply with JSON and nothing else: {"rating": 2}"""
 
     def parse(self, text: str) -> int:
         """Return the rating."""
-        return _number(text, "rating", 0, 2)
+        return replies.read_number(text, "rating", 0, 2)
 
 
 @dataclass(frozen=True)
@@ -95,7 +87,7 @@ Reply with JSON and nothing else: {"rating": 1}"""
 
     def parse(self, text: str) -> int:
         """Return the rating."""
-        return _number(text, "rating", 0, 1)
+        return replies.read_number(text, "rating", 0, 1)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ Reply with JSON and nothing else: {"state": [{"variable": "...", "value": "..."}
 
     def parse(self, text: str) -> dict[str, str]:
         """Return the state."""
-        return read_state(read_rows(replies.read_object(text), "state"), self.variables)
+        return read_state(read_rows(replies.read_object(text, "state"), "state"), self.variables)
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ Reply with the new values as JSON and nothing else: {"updates": [{"variable": ".
 
     def parse(self, text: str) -> dict[str, str]:
         """Return the new values; each differs from the old one."""
-        new = read_state(read_rows(replies.read_object(text), "updates"), self.changing)
+        new = read_state(read_rows(replies.read_object(text, "updates"), "updates"), self.changing)
         same = [name for name, value in new.items() if self.state[name] == value]
         if same:
             raise ParseError(f"expected other values than now, found the same for {same}")
@@ -164,5 +164,5 @@ Reply with JSON and nothing else: {"events": [{"number": 1, "event": "..."}]}"""
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return an event for every number."""
-        rows = read_rows(replies.read_object(text), "events")
+        rows = read_rows(replies.read_object(text, "events"), "events")
         return numbered_texts(rows, "event", len(self.changes))

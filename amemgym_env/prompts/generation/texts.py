@@ -114,7 +114,7 @@ Reply with JSON and nothing else: {{"utterances": [{{"number": 1, "text": "..."}
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return one utterance for every conversation."""
-        rows = read_rows(replies.read_object(text), "utterances")
+        rows = read_rows(replies.read_object(text, "utterances"), "utterances")
         return numbered_texts(rows, "text", len(self.tellings))
 
 
@@ -161,7 +161,7 @@ Reply with JSON and nothing else: {{"text": "..."}}"""
 
     def parse(self, text: str) -> str:
         """Return the new utterance."""
-        return read_text(replies.read_object(text), "text")
+        return read_text(replies.read_object(text, "text"), "text")
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ Reply with JSON and nothing else: {{"answers": [{{"number": 1, "text": "..."}}]}
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return one answer for every combination."""
-        rows = read_rows(replies.read_object(text), "answers")
+        rows = read_rows(replies.read_object(text, "answers"), "answers")
         return numbered_texts(rows, "text", len(self.combinations))
 
 
@@ -288,10 +288,7 @@ Reply with its number as JSON and nothing else, 0 if none or several are served 
 
     def parse(self, text: str) -> int | None:
         """Return the combination's index."""
-        number = replies.read_object(text).get("number")
-        most = len(self.combinations)
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= most:
-            raise ParseError(f"expected a number from 0 to {most} under 'number', found {number!r}")
+        number = replies.read_number(text, "number", 0, len(self.combinations))
         return number - 1 if number else None
 
 
@@ -356,7 +353,7 @@ Reply with JSON and nothing else: {{"text": "..."}}"""
 
     def parse(self, text: str) -> str:
         """Return the new answer, another than those for other circumstances."""
-        found = read_text(replies.read_object(text), "text")
+        found = read_text(replies.read_object(text, "text"), "text")
         if found in self.others:
             raise ParseError("expected another answer than for other circumstances, found one")
         return found
