@@ -127,7 +127,9 @@ def read_number(text: str, key: str, low: int, high: int, *, letters: bool = Fal
     if not verdicts:
         raise ParseError(f"{wanted} under {key!r}, found {_shortened(text)!r}")
     if max(one.level for one in verdicts) > 1:
-        verdicts = [one for one in verdicts if one.level > 1]  # a bare line beside a verdict is text
+        verdicts = [
+            one for one in verdicts if one.level > 1
+        ]  # a bare line beside a verdict is text
     last = verdicts[-1]
     others = [one for one in verdicts if one.number != last.number]
     corrected = others and _CORRECTION.search(text[others[-1].place : last.place][-400:])

@@ -112,4 +112,6 @@ def _labelled(rng: random.Random, number: int) -> str:
 
 
 def _boxed(rng: random.Random, number: int) -> str:
-    return rng.choice((f"$\\boxed{{{number}}}$", f"\\boxed{{{number}}}", f"\\boxed{{\\text{{{number}}}}}"))
+    return rng.choice(
+        (f"$\\boxed{{{number}}}$", f"\\boxed{{{number}}}", f"\\boxed{{\\text{{{number}}}}}")
+    )

@@ -19,6 +19,7 @@ from amemgym_env.envs.text.env import AMemGymEnv
 from amemgym_env.evaluation.bounds import UninformedAnswer
 from amemgym_env.evaluation.driver import AgentMaker, made_agent, play
 from amemgym_env.evaluation.results import Results
+from amemgym_env.evaluation.results_file import ResultsFile
 from amemgym_env.evaluation.run import Game, evaluate
 from amemgym_env.generation.offline.settings import Settings
 from amemgym_env.generation.pipeline.scenario_pipeline import PipelineOptions
