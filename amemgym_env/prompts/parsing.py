@@ -170,7 +170,7 @@ def _bare(text: str, letters: bool) -> Iterator[Verdict]:
     for start, line in dict.fromkeys(lines):
         match = _WHOLE.fullmatch(unicodedata.normalize("NFKC", line))
         number = None if match is None else _named(match, letters)
-        if match is None or number is None:
+        if match is None or number is None or (match["letter"] or "A").islower():
             continue
         first = not text[:start].strip()
         after = text[start + len(line) :]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+from amemgym_env.seeding import uniform
+
+T = TypeVar("T")
 
 WHY = (
     "You drink tea in the morning.",
@@ -15,7 +20,24 @@ WHY = (
 THOUGHTS = ("think", "thinking", "thought", "reasoning", "reflection", "scratchpad")
 
 
-def reply(rng: random.Random, count: int) -> tuple[str, int | None]:
+class Draws:
+    """A series of draws, the same for the same name."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._number = name, 0
+
+    def random(self) -> float:
+        self._number += 1
+        return uniform("reply", self._name, self._number)
+
+    def randint(self, low: int, high: int) -> int:
+        return low + int(self.random() * (high - low + 1))
+
+    def choice(self, items: Sequence[T]) -> T:
+        return items[int(self.random() * len(items))]
+
+
+def reply(rng: Draws, count: int) -> tuple[str, int | None]:
     """Return a reply and its choice from 1; None: a person cannot tell."""
     number = rng.randint(1, count)
     kind = rng.random()
@@ -49,7 +71,7 @@ def reply(rng: random.Random, count: int) -> tuple[str, int | None]:
     ), None
 
 
-def _thought(rng: random.Random, count: int) -> str:
+def _thought(rng: Draws, count: int) -> str:
     if rng.random() < 0.6:
         return ""
     tag = rng.choice(THOUGHTS)
@@ -58,7 +80,7 @@ def _thought(rng: random.Random, count: int) -> str:
     return inside + end if rng.random() < 0.3 else f"<{tag}>\n{inside}\n{end}"
 
 
-def _framed(rng: random.Random, verdict: str) -> str:
+def _framed(rng: Draws, verdict: str) -> str:
     before = rng.choice(("", "", "Sure!\n\n", f"{rng.choice(WHY)}\n\n"))
     after = rng.choice(("", "", "<|im_end|>", "\n", f"\n\n{rng.choice(WHY)}"))
     if verdict.startswith(("{", "```", "Answer", "**A", "Final", "The", "\\", "ANSWER")):
@@ -66,18 +88,18 @@ def _framed(rng: random.Random, verdict: str) -> str:
     return f"{verdict}{after}"
 
 
-def _verdict(rng: random.Random, number: int) -> str:
+def _verdict(rng: Draws, number: int) -> str:
     return rng.choice((_object, _object, _labelled, _boxed, _bare))(rng, number)
 
 
-def _value(rng: random.Random, number: int) -> str:
+def _value(rng: Draws, number: int) -> str:
     return rng.choice(
         (str(number), f"{number}.0", f'"{number}"', f'"Option {number}"', f"[{number}]",
          f'" {number} "', f'"{number}."', f'"**{number}**"')
     )  # fmt: skip
 
 
-def _object(rng: random.Random, number: int) -> str:
+def _object(rng: Draws, number: int) -> str:
     more = rng.choice(("", '"why": "the <think> tag {here}", ', '"sure": true, '))
     text = f'{{{more}"answer": {_value(rng, number)}}}'
     return rng.choice(
@@ -87,14 +109,14 @@ def _object(rng: random.Random, number: int) -> str:
     )
 
 
-def _marked(rng: random.Random, number: int) -> str:
+def _marked(rng: Draws, number: int) -> str:
     left, right = rng.choice(
         (("", ""), ("**", "**"), ("`", "`"), ("$", "$"), ("(", ")"), ("[", "]"), ("", "."))
     )
     return f"{left}{number}{right}"
 
 
-def _bare(rng: random.Random, number: int) -> str:
+def _bare(rng: Draws, number: int) -> str:
     return rng.choice(("", "", "Option ", "Choice ")) + _marked(rng, number)
 
 
@@ -102,7 +124,7 @@ def _sentence(number: int) -> str:
     return f"the answer is {number}."
 
 
-def _labelled(rng: random.Random, number: int) -> str:
+def _labelled(rng: Draws, number: int) -> str:
     label = rng.choice(
         ("Answer: ", "**Answer:** ", "ANSWER: ", "Final answer: ", "The answer is ",
          "The best option is option ", "Answer: Option ")
@@ -111,7 +133,7 @@ def _labelled(rng: random.Random, number: int) -> str:
     return f"{label}{_marked(rng, number).rstrip('.')}{end}"
 
 
-def _boxed(rng: random.Random, number: int) -> str:
+def _boxed(rng: Draws, number: int) -> str:
     return rng.choice(
         (f"$\\boxed{{{number}}}$", f"\\boxed{{{number}}}", f"\\boxed{{\\text{{{number}}}}}")
     )
