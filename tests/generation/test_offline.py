@@ -132,6 +132,7 @@ def test_a_scenario_depends_on_its_number_alone() -> None:
     assert Generator("validation", 8).item(5) != late
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_any_process() -> None:
     code = (
         "import json, hashlib\n"

@@ -58,6 +58,7 @@ def test_an_embedder_pickles_small_and_equal() -> None:
     assert np.array_equal(copy(["tea and dogs"]), used(["tea and dogs"]))
 
 
+@pytest.mark.slow
 def test_embeddings_do_not_depend_on_the_hash_seed() -> None:
     program = (
         "from amemgym_env.memory.embedding import DEFAULT; print(DEFAULT(['a dog, tea']).tobytes())"

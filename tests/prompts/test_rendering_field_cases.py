@@ -118,6 +118,7 @@ RENDERED = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "reply"),
     [

@@ -147,6 +147,7 @@ def test_a_setting_outside_its_range_is_refused(
         build(tiny[0], **settings)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_scripts_do_not_depend_on_the_hash_seed(real_data: Path) -> None:
     program = (
         "import sys; from amemgym_env.scenarios import files as scenario_files\n"

@@ -26,6 +26,7 @@ def test_the_configuration_is_valid() -> None:
     assert checked(benchmark.BenchmarkSettings, composed()).counts == [1, 64, 1024, 8192]
 
 
+@pytest.mark.slow
 def test_tables_are_printed_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_wrong_setting_is_one_error(words: tuple[str, ...], said: str) -> None
         benchmark.main(composed(*TINY, *words))
 
 
+@pytest.mark.slow
 def test_training_speeds_stand_side_by_side() -> None:
     pool = speed_numbers.train_pool(2, 2)
     speeds = speed_training.training_speeds(num_envs=16, rounds=1024, turns=1, pool=pool)

@@ -45,6 +45,7 @@ def page(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> 
     return out
 
 
+@pytest.mark.slow
 def test_the_numbers_of_the_page_are_those_of_results_json(
     folders: dict[str, Path], page: Path
 ) -> None:

@@ -40,6 +40,7 @@ def mix_cells(folder: Path) -> None:
     (folder / "results.json").write_text(json.dumps(document))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("break_it", "message"),
     [

@@ -90,6 +90,7 @@ def opener_place(script: Script, variable: str) -> tuple[int, int, int]:
     )
 
 
+@pytest.mark.slow
 def test_b08_17_a_planted_leak_is_found_with_its_turn(scenario: Scenario) -> None:
     script = build(scenario)
     assert scenario.qas[0].topic == "air_travel"

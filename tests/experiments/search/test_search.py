@@ -216,6 +216,7 @@ def test_a_wrong_space_is_refused_before_anything_is_played(tmp_path: Path) -> N
     assert not (tmp_path / "S").exists()
 
 
+@pytest.mark.slow
 def test_a_search_selects_on_validation_and_looks_at_test_once(tmp_path: Path) -> None:
     small = {
         "train": "tiny",
@@ -245,6 +246,7 @@ def test_a_search_selects_on_validation_and_looks_at_test_once(tmp_path: Path) -
     ]
 
 
+@pytest.mark.slow
 def test_rules_are_searched_on_the_number_environment() -> None:
     small = settings(
         method="rules", train="train:4:5", validation="validation:3", test="test:3",

@@ -58,6 +58,7 @@ def test_every_configuration_of_train_is_valid(algorithm: str) -> None:
     assert settings(f"algorithm={algorithm}", *words).algorithm.name == algorithm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", ["memory", "slots"])
 @pytest.mark.parametrize("algorithm", ["ppo", "maskable_ppo", "dqn"])
 def test_a_short_training_ends_in_a_checkpoint_a_curve_and_results(
@@ -79,6 +80,7 @@ def test_a_short_training_ends_in_a_checkpoint_a_curve_and_results(
     assert len(train_results.table(found, "test", "policy").rows) == 9
 
 
+@pytest.mark.slow
 def test_two_seeds_side_by_side_are_the_same_as_one_by_one() -> None:
     one = train.run(settings(*SMALL, "seeds=2", "out=one"))
     two = train.run(settings(*SMALL, "seeds=2", "workers=2", "out=two"))
@@ -86,6 +88,7 @@ def test_two_seeds_side_by_side_are_the_same_as_one_by_one() -> None:
     assert len(one["sets"]["test"]["seed_means"]) == 2
 
 
+@pytest.mark.slow
 def test_a_run_that_is_done_is_not_trained_again_and_an_interrupted_one_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -105,6 +108,7 @@ def test_a_run_that_is_done_is_not_trained_again_and_an_interrupted_one_goes_on(
         train.run(settings(*SMALL, "out=run"))
 
 
+@pytest.mark.slow
 def test_a_training_says_what_it_does_before_it_takes_long(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -130,6 +134,7 @@ class Canary:
         return Path.write_text, (self.path, "sung")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -220,6 +225,7 @@ def _next_exam(env: Any, action: Any) -> Any:
     return paid
 
 
+@pytest.mark.slow
 def test_tensorboard_gets_the_curves_when_asked() -> None:
     accumulator = pytest.importorskip(
         "tensorboard.backend.event_processing.event_accumulator"
@@ -233,6 +239,7 @@ def test_tensorboard_gets_the_curves_when_asked() -> None:
     assert all(np.isfinite(event.value) for name in names for event in read.Scalars(name))
 
 
+@pytest.mark.slow
 def test_tensorboard_that_is_not_installed_is_said_before_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
