@@ -50,6 +50,11 @@ def generator(*key: Key) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest(*key), "big")))
 
 
+def derived(seed: int, *key: Key) -> int:
+    """Return a seed in 0..2**63 - 1 for one purpose of a seed; all are independent."""
+    return int.from_bytes(digest("derived", seed, *key)[:8], "big") >> 1
+
+
 def permutation(n: int, *key: Key) -> tuple[int, ...]:
     """Return a permutation of 0..n-1, the same for the same key."""
     return tuple(sorted(range(n), key=_digests(n, *key).__getitem__))

@@ -1,7 +1,8 @@
-"""How do learned memories stand beside simple ones? All of them on the same episodes.
+"""The job `standings`: learned and simple memory managers on the same episodes.
 
-Swept: who manages the memory. Baseline: never writing. All hold as many entries as the difficulty
-allows; rules and policies decide on messages as they were trained to, AWE and AWI as in the paper.
+Question: how do learned memories compare with simple ones? Swept: the memory manager. Baseline:
+never writing. All hold as many entries as the difficulty allows; rules and policies act as trained,
+AWE and AWI as in the paper.
 
     python -m experiments.standings rule=runs/rules checkpoint=runs/ppo/seed-0/best
 """
@@ -37,7 +38,7 @@ from experiments.app.settings import BackendSettings, Count, Settings, checked
 from experiments.app.terminal import WIDTH, interval, number, terminal
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
-from experiments.baselines.benchmark import Chooser
+from experiments.baselines.benchmark import PolicyFn
 from experiments.baselines.rule_agent import RuleAgent
 from experiments.baselines.rules import HandRule
 from experiments.evolve.loop import WRITERS, Evolver, FromFeedback
@@ -68,33 +69,35 @@ class StandingsSettings(Settings):
         return self.model_dump(mode="json", exclude={"out", "resume", "workers"})
 
 
-class Entrant(NamedTuple):
-    """Something that manages a memory; `make` is None where it is absent, and `why` says so."""
+class Contestant(NamedTuple):
+    """A memory manager; `make` is None when it is missing, for the reason `why`."""
 
     make: AgentMaker | None
     why: str = ""
     evolves: bool = False
 
 
-def entrants(settings: StandingsSettings, capacity: int) -> dict[str, Entrant]:
-    """Return everything that is to be played, and what is missing."""
+def contestants(settings: StandingsSettings, capacity: int) -> dict[str, Contestant]:
+    """Return the contestants, including missing ones."""
 
-    def by(rule: Chooser) -> Callable[[Models], Agent]:
+    def by(rule: PolicyFn) -> Callable[[Models], Agent]:
         return lambda models: RuleAgent(models, rule, capacity)
 
     found = {
-        NEVER: Entrant(by(baselines.never)),
-        HAND: Entrant(by(tuning.untuned())),
-        SEARCHED: Entrant(None, "absent: give rule=, a folder of experiments.search method=rules"),
-        TRAINED: Entrant(None, "absent: give checkpoint=, such as <training>/seed-0/best"),
-        EVOLVED: Entrant(lambda models: agents.AWI(models), evolves=True),
-        AWE: Entrant(lambda models: agents.AWE(models)),
+        NEVER: Contestant(by(baselines.never)),
+        HAND: Contestant(by(tuning.untuned())),
+        SEARCHED: Contestant(
+            None, "absent: give rule=, a folder of experiments.search method=rules"
+        ),
+        TRAINED: Contestant(None, "absent: give checkpoint=, such as <training>/seed-0/best"),
+        EVOLVED: Contestant(lambda models: agents.AWI(models), evolves=True),
+        AWE: Contestant(lambda models: agents.AWE(models)),
     }
     if settings.rule is not None:
-        found[SEARCHED] = Entrant(by(_searched(Path(settings.rule))))
+        found[SEARCHED] = Contestant(by(_searched(Path(settings.rule))))
     if settings.checkpoint is not None:
         policy = policies.load(settings.checkpoint)
-        found[TRAINED] = Entrant(lambda models: agents.PolicyAgent(models, policy))
+        found[TRAINED] = Contestant(lambda models: agents.PolicyAgent(models, policy))
     return found
 
 
@@ -111,11 +114,11 @@ def _searched(folder: Path) -> HandRule:
 
 
 def run(settings: StandingsSettings) -> dict[str, Any]:
-    """Play everything on every set; write the folder and return its results."""
+    """Play all contestants on every set; write the folder and return its results."""
     level = named_difficulty(settings.difficulty)
     if level.capacity is None:
         raise ConfigError("difficulty: expected easy, default or hard, found one without a bound")
-    known = entrants(settings, level.capacity)
+    known = contestants(settings, level.capacity)
     sets = {settings.scenarios: list(named_scenarios(settings.scenarios))}
     if settings.v1 is not None:
         sets["v1.base"] = list(named_scenarios(settings.v1))
@@ -137,7 +140,7 @@ def run(settings: StandingsSettings) -> dict[str, Any]:
 
 
 def _played(
-    settings: StandingsSettings, entrant: Entrant, scenarios: list[Scenario], path: Path
+    settings: StandingsSettings, entrant: Contestant, scenarios: list[Scenario], path: Path
 ) -> dict[str, Any]:
     if entrant.make is None:
         return {"absent": entrant.why}
@@ -166,7 +169,7 @@ def _played(
 
 
 def show(document: Mapping[str, Any]) -> None:
-    """Print a table for each set, best memory score first, and what is absent."""
+    """Print a table for each set, best memory score first, and the missing contestants."""
     console = terminal()
     for name, rows in document["standings"].items():
         heading = f"{name}; {document['capacity']} entries"

@@ -1,7 +1,7 @@
-"""What a memory policy scores: every script of a set played once, on the native batch.
+"""Benchmark of memory policies: every script of a set played once, on the native batch.
 
-The score of a scenario is the mean of its exams' expected accuracies, over its scripts; intervals
-resample scenarios, never exams. Differences between policies are taken scenario by scenario.
+A scenario's score is the mean expected accuracy of its exams, over its scripts; intervals resample
+scenarios. Differences between policies are paired by scenario.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from amemgym_env.seeding import generator
 Which = Literal["memory", "slots"]
 Scores = npt.NDArray[np.float64]
 
-Chooser = Callable[[BaseMemoryVectorEnv, Floats], Ints]
-"""Chooses an action for each environment from the observations (N, …); some look at the truth."""
+PolicyFn = Callable[[BaseMemoryVectorEnv, Floats], Ints]
+"""Actions of N environments from their observations (N, …); oracles also read hidden state."""
 
 KINDS: dict[Which, type[BaseMemoryVectorEnv]] = {
     "memory": AMemGymMemoryVectorEnv,
@@ -41,7 +41,7 @@ KINDS: dict[Which, type[BaseMemoryVectorEnv]] = {
 }
 
 
-class Bench:
+class PolicyBenchmark:
     """A set of scenarios, each with the same number of scripts, on which policies are scored.
 
     Args:
@@ -85,14 +85,14 @@ class Bench:
         self.pool = Pool(source, size or self.count * scripts, features)
         self._rows = np.arange(self.pool.size)
 
-    def head(self, count: int) -> Bench:
-        """Return a bench of the first `count` scripts, with the same pool."""
+    def first(self, count: int) -> PolicyBenchmark:
+        """Return a benchmark of the first `count` scripts, with the same pool."""
         found = copy(self)
         found._rows = self._rows[:count]
         return found
 
-    def part(self, first: int, count: int) -> Bench:
-        """Return a bench of `count` scripts from `first` on, around the end."""
+    def window(self, first: int, count: int) -> PolicyBenchmark:
+        """Return a benchmark of `count` scripts from `first` on, cyclically."""
         found = copy(self)
         found._rows = np.unique((first + np.arange(count)) % self.pool.size)
         return found
@@ -104,7 +104,7 @@ class Bench:
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The settings of an environment that plays the pool at its difficulty."""
+        """Settings of an environment that plays the pool at its difficulty."""
         level = self.difficulty
         return {
             "capacity": level.capacity,
@@ -120,7 +120,7 @@ class Bench:
         env = KINDS[which](len(chosen), self.pool, **self.rules)
         return env, env.restore(start(chosen, env))
 
-    def score(self, choose: Chooser, which: Which = "memory") -> Scores:
+    def score(self, choose: PolicyFn, which: Which = "memory") -> Scores:
         """Return the accuracy of each scenario, shape (scenarios,)."""
         accuracies = play(*self.begin(which), choose)
         # Rows go through all scenarios with one script seed before any comes with the next.
@@ -130,8 +130,8 @@ class Bench:
         return means
 
 
-def chooser(policy: Policy) -> Chooser:
-    """Return a policy as what plays a batch."""
+def chooser(policy: Policy) -> PolicyFn:
+    """Return the policy function of a policy."""
 
     def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         return policy.act(observation, env.action_masks())
@@ -140,7 +140,7 @@ def chooser(policy: Policy) -> Chooser:
 
 
 def start(rows: Ints, env: BaseMemoryVectorEnv) -> BatchSnapshot:
-    """Return the state in which each environment stands at the beginning of a row of the pool."""
+    """Return the state of environments at the beginning of rows of the pool."""
     number = len(rows)
     zeros = np.zeros(number, np.int32)
     slots = np.zeros(env.episodes.slots.shape, np.int32)
@@ -156,8 +156,8 @@ def start(rows: Ints, env: BaseMemoryVectorEnv) -> BatchSnapshot:
     )
 
 
-def play(env: BaseMemoryVectorEnv, observation: Floats, choose: Chooser) -> Scores:
-    """Play the episodes under way to their ends; return the mean accuracy of each, shape (N,)."""
+def play(env: BaseMemoryVectorEnv, observation: Floats, choose: PolicyFn) -> Scores:
+    """Play the current episodes to their ends; return the mean accuracy of each, shape (N,)."""
     total, exams = np.zeros(env.num_envs), np.zeros(env.num_envs)
     running = ~env.episodes.over()
     while running.any():
@@ -171,8 +171,8 @@ def play(env: BaseMemoryVectorEnv, observation: Floats, choose: Chooser) -> Scor
     return total / np.maximum(exams, 1)
 
 
-def shuffled(choose: Chooser, seed: int) -> Chooser:
-    """Return the control: each environment is played by the observation of another one."""
+def shuffled(choose: PolicyFn, seed: int) -> PolicyFn:
+    """Return a control policy that observes another environment."""
     random: Any = generator("shuffled observations", seed)
 
     def choose_blindly(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:

@@ -1,8 +1,7 @@
-"""How much could be had? Policies for `AMemGymMemory-v0` that are told the truth.
+"""Oracle policies for `AMemGymMemory-v0`: baselines with access to the hidden state.
 
-They see which messages give away something that a question needs, and `plan` tries every action on
-copies of the environment. No agent can play like this: they bound what detecting exposures and
-choosing what to give up are worth.
+They know which messages expose a value that a question needs, and `plan` tries every action on
+copies of the environment. They bound the gain from detecting exposures and from choosing evictions.
 """
 
 from __future__ import annotations
@@ -12,19 +11,19 @@ import numpy as np
 from amemgym_env.envs.memory.batch_state import Bools, Ints
 from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
-from experiments.baselines.benchmark import Chooser, Scores
+from experiments.baselines.benchmark import PolicyFn, Scores
 from experiments.baselines.rules import add_or_update
 
 
 def exposes(env: BaseMemoryVectorEnv) -> Bools:
-    """Return whether the present messages give away something that a question needs, (N,)."""
+    """Return whether the current messages expose a value that a question needs, (N,)."""
     episodes = env.episodes
     given = env.pool.pairs[episodes.script, episodes.turn + 1] >= 0
     return np.asarray(given.any(axis=1), np.bool_)
 
 
-def true_writer(alike: float) -> Chooser:
-    """Write exactly the messages that give something away, by `add_or_update`."""
+def true_writer(alike: float) -> PolicyFn:
+    """Write exactly the exposing messages, by `add_or_update`."""
 
     def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
         return add_or_update(exposes(env), env, observation, alike)
@@ -32,7 +31,7 @@ def true_writer(alike: float) -> Chooser:
     return choose
 
 
-def plan(base: Chooser, horizon: int | None = None) -> Chooser:
+def plan(base: PolicyFn, horizon: int | None = None) -> PolicyFn:
     """Try every action on a copy, go on with `base` for `horizon` rounds, and take the best.
 
     None plays to the end. Ties go to the action that `base` takes, so planning never loses to it
@@ -59,9 +58,9 @@ def plan(base: Chooser, horizon: int | None = None) -> Chooser:
 
 
 def returns(
-    env: BaseMemoryVectorEnv, which: Ints, actions: Ints, base: Chooser, horizon: int | None
+    env: BaseMemoryVectorEnv, which: Ints, actions: Ints, base: PolicyFn, horizon: int | None
 ) -> Scores:
-    """Return what copies of environments earn with a first action and `base` after it, (n,)."""
+    """Return the returns of copied environments with a first action and `base` after it, (n,)."""
     copy = env.fork(which)
     total = np.zeros(len(which))
     running = np.ones(len(which), np.bool_)

@@ -1,4 +1,4 @@
-"""Plays a rule of the number environment as an assistant of the text environment."""
+"""Agent that plays a rule of the memory environment in the text environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from amemgym_env.models.client import Models
 from amemgym_env.policies.actions import legal_memory_actions, memory_operations
 from amemgym_env.policies.features import FeatureSet, TextFeatures
 from amemgym_env.prompts.base import Message
-from experiments.baselines.benchmark import Chooser
+from experiments.baselines.benchmark import PolicyFn
 
 
 class RuleAgent(Assistant):
@@ -29,7 +29,7 @@ class RuleAgent(Assistant):
 
     name = "rule"
 
-    def __init__(self, models: Models, rule: Chooser, capacity: int, top_k: int = 5) -> None:
+    def __init__(self, models: Models, rule: PolicyFn, capacity: int, top_k: int = 5) -> None:
         super().__init__(models, freq=1, ns=0, top_k=top_k)
         self._rule = rule
         self._capacity = capacity

@@ -1,8 +1,7 @@
-"""What can be had without learning? Policies of a few lines for `AMemGymMemory-v0`.
+"""Rule policies of a few lines for `AMemGymMemory-v0`.
 
-Each is a `Chooser` (see `measuring.py`): observations of N environments to N actions. What they
-have to tune is tuned on training scenarios by `tuning.py`; `truth.py` holds those that are told
-the truth.
+Each is a `PolicyFn` (see `benchmark.py`): observations of N environments to N actions. `tuning.py`
+tunes their parameters on training scenarios; `oracles.py` contains policies with hidden state.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.actions import MemoryAction
 from amemgym_env.policies.features import FeatureSet, Floats
 from amemgym_env.seeding import generator
-from experiments.baselines.benchmark import Chooser
+from experiments.baselines.benchmark import PolicyFn
 
 Weights = npt.NDArray[np.float64]
 
@@ -33,8 +32,8 @@ def always(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
     return np.full(len(observation), MemoryAction.ADD, np.int64)
 
 
-def constant_mix(chances: Weights, seed: int = 0) -> Chooser:
-    """Draw every action with constant chances, whatever is observed; `random` is the even mix."""
+def constant_mix(chances: Weights, seed: int = 0) -> PolicyFn:
+    """Draw actions with constant probabilities; `random` is the uniform mix."""
     draws = generator("constant mix", seed)
     bounds = np.cumsum(chances / chances.sum())[:-1]
 
@@ -60,7 +59,7 @@ def add_or_update(
     return np.where(write, np.where(near, MemoryAction.UPDATE, MemoryAction.ADD), MemoryAction.NOOP)
 
 
-def similar_openers(alike: float) -> Chooser:
+def similar_openers(alike: float) -> PolicyFn:
     """Write every session's first message by `add_or_update`."""
 
     def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
@@ -114,7 +113,7 @@ _HAND_COLUMNS = (
 
 
 class ExposureClassifier(NamedTuple):
-    """Tells from a message's features whether it gives something away: two layers, or one."""
+    """Classifier of exposing messages from their features: one or two layers."""
 
     layers: tuple[tuple[Weights, Weights], ...]  # (in, out), (out,)
     columns: int
@@ -127,16 +126,16 @@ class ExposureClassifier(NamedTuple):
             hidden = (np.maximum(hidden, 0.0) if number else hidden) @ weights + bias
         return hidden[..., 0]
 
-    def writer(self, bar: float, alike: float) -> Chooser:
-        """Write what is an exposure with log odds of at least `bar`, by `add_or_update`."""
+    def writer(self, bar: float, alike: float) -> PolicyFn:
+        """Write messages whose log odds of exposure are at least `bar`, by `add_or_update`."""
 
         def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
             return add_or_update(self.logits(observation) >= bar, env, observation, alike)
 
         return choose
 
-    def slots_writer(self, bar: float, alike: float) -> Chooser:
-        """Do as `writer` does, with the actions of `AMemGymSlots-v0`: give up the oldest entry."""
+    def slots_writer(self, bar: float, alike: float) -> PolicyFn:
+        """As `writer`, with the actions of `AMemGymSlots-v0`; evicts the oldest entry."""
 
         def choose(env: BaseMemoryVectorEnv, observation: Floats) -> Ints:
             names = env.features.slot_names

@@ -1,4 +1,4 @@
-"""Tunes what baselines have to tune, on training scenarios alone."""
+"""Tuning of baselines on training scenarios."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
 from amemgym_env.seeding import generator
 from experiments.baselines import rules as baselines
-from experiments.baselines.benchmark import Bench, Chooser, Scores, play
+from experiments.baselines.benchmark import PolicyBenchmark, PolicyFn, Scores, play
 from experiments.baselines.oracles import exposes
 from experiments.baselines.rules import HAND_NAMES, HAND_SIZE, ExposureClassifier, HandRule, Weights
 
 
-def best_of(candidates: list[Chooser], bench: Bench) -> Chooser:
-    """Return the candidate that scores best on a bench."""
+def best_of(candidates: list[PolicyFn], bench: PolicyBenchmark) -> PolicyFn:
+    """Return the candidate that scores best on a benchmark."""
     means = [float(bench.score(choose).mean()) for choose in candidates]
     return candidates[int(np.argmax(means))]
 
 
-def hand_rule(bench: Bench, candidates: int = 1000, seed: int = 0, elite: float = 0.15) -> HandRule:
+def hand_rule(
+    bench: PolicyBenchmark, candidates: int = 1000, seed: int = 0, elite: float = 0.15
+) -> HandRule:
     """Return the best hand rule of a cross-entropy search, ten rounds of candidates.
 
     Candidates play side by side: environment (c, row) plays candidate c on a row of the bench.
@@ -45,7 +47,7 @@ def hand_rule(bench: Bench, candidates: int = 1000, seed: int = 0, elite: float 
 
 
 def untuned() -> HandRule:
-    """Return the rule from which searches begin: write openers, update what is similar."""
+    """Return the initial rule of searches: write openers, update similar entries."""
     return HandRule(_start())
 
 
@@ -58,7 +60,7 @@ def _start() -> Weights:
     return start
 
 
-def _scores(bench: Bench, candidates: Weights, rows: int) -> Scores:
+def _scores(bench: PolicyBenchmark, candidates: Weights, rows: int) -> Scores:
     chunk = max(1, 8192 // rows)
     found = []
     for first in range(0, len(candidates), chunk):
@@ -69,7 +71,7 @@ def _scores(bench: Bench, candidates: Weights, rows: int) -> Scores:
     return np.concatenate(found)
 
 
-def exposure_data(bench: Bench) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def exposure_data(bench: PolicyBenchmark) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Return the features of every message of a bench, (n, columns), and whether it exposes."""
     seen: list[Floats] = []
     labels: list[npt.NDArray[np.bool_]] = []
@@ -86,7 +88,7 @@ def exposure_data(bench: Bench) -> tuple[Floats, npt.NDArray[np.bool_]]:
 
 
 def exposure_classifier(
-    bench: Bench, hidden: int = 32, epochs: int = 12, seed: int = 0
+    bench: PolicyBenchmark, hidden: int = 32, epochs: int = 12, seed: int = 0
 ) -> ExposureClassifier:
     """Return a classifier of exposures: one hidden layer (0: none), trained by Adam."""
     inputs, labels = exposure_data(bench)

@@ -9,7 +9,7 @@ import numpy as np
 from amemgym_env.evaluation.statistics import mean_estimate
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
-from experiments.baselines.benchmark import Bench
+from experiments.baselines.benchmark import PolicyBenchmark
 from experiments.search.settings import SearchSettings
 
 ROWS = 128
@@ -18,9 +18,9 @@ ROWS = 128
 
 def search_rules(settings: SearchSettings) -> dict[str, Any]:
     """Search rules from several seeds, choose one on validation, look at test once."""
-    training = Bench(settings.train, difficulty=settings.difficulty)
-    validation = Bench(settings.validation, difficulty=settings.difficulty)
-    rows = training.head(min(ROWS, training.size))
+    training = PolicyBenchmark(settings.train, difficulty=settings.difficulty)
+    validation = PolicyBenchmark(settings.validation, difficulty=settings.difficulty)
+    rows = training.first(min(ROWS, training.size))
     rules = [
         tuning.hand_rule(rows, settings.candidates, settings.seed + number)
         for number in range(settings.restarts)
@@ -44,7 +44,7 @@ def search_rules(settings: SearchSettings) -> dict[str, Any]:
         "test": None,
     }
     if settings.test is not None:
-        test = Bench(settings.test, difficulty=settings.difficulty)
+        test = PolicyBenchmark(settings.test, difficulty=settings.difficulty)
         chosen, untuned = test.score(rules[best]), test.score(tuning.untuned())
         gain = mean_estimate(chosen - untuned)
         document["test"] = {

@@ -1,9 +1,7 @@
-"""Makes up for what foresight leaves out: how willing a policy is to do each kind of action.
+"""Tuning of one output bias per action type (ADD, UPDATE, DELETE) by coordinate search.
 
-Values that assume that nothing is written later take every kind of action for a little better or
-worse than it is, and the largest of many uncertain values is too large. One number for each kind
-(add, overwrite or update, delete) is moved up and down while that raises the score on training
-scripts.
+Pretrained values assume that nothing is written later, which biases each action type, and the
+maximum of many uncertain values is too large. The search raises the score on training scripts.
 """
 
 from __future__ import annotations
@@ -14,16 +12,16 @@ import numpy as np
 
 from amemgym_env.policies.checkpoint import Policy
 from amemgym_env.policies.networks import Weights
-from experiments.baselines.benchmark import Bench, chooser
+from experiments.baselines.benchmark import PolicyBenchmark, chooser
 
 _STEPS = (2.0, 1.0, 0.5)
-"""In units of a policy's scores; see `foresight.py`."""
+"""Step sizes, in units of a policy's scores; see `value_pretraining.py`."""
 _LEAST = 1e-4
-"""A smaller gain is luck."""
+"""Smaller gains count as noise."""
 
 
-def calibrated(policy: Policy, bench: Bench) -> Policy:
-    """Return a policy whose willingness for each kind of action is tuned on a bench."""
+def calibrated(policy: Policy, bench: PolicyBenchmark) -> Policy:
+    """Return a policy with action biases tuned on a benchmark."""
 
     def score(candidate: Policy) -> float:
         return float(bench.score(chooser(candidate), policy.kind).mean())
@@ -42,7 +40,7 @@ def calibrated(policy: Policy, bench: Bench) -> Policy:
 
 
 def _moved(policy: Policy, kind: int, by: float) -> Weights:
-    """Return the weights with the bias of one kind of action moved: 0 ADD, 1 UPDATE, 2 DELETE."""
+    """Return the weights with the bias of one action type moved: 0 ADD, 1 UPDATE, 2 DELETE."""
     weights = dict(policy.weights)
     if policy.kind == "slots":
         name, place = ("whole.bias", 1) if kind == 0 else ("scored.bias", kind - 1)

@@ -1,4 +1,4 @@
-"""The algorithms of stable-baselines3 by name, with the arguments of their constructors."""
+"""Algorithms of stable-baselines3 by name, with their constructor arguments."""
 
 from __future__ import annotations
 

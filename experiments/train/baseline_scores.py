@@ -1,4 +1,4 @@
-"""Measures all baselines anew for a training: tuned on its scenarios, scored on its sets."""
+"""Baselines of a training: tuned on its scenarios, scored on its sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
-from experiments.baselines.benchmark import Bench, Chooser, Scores
+from experiments.baselines.benchmark import PolicyBenchmark, PolicyFn, Scores
 from experiments.baselines.oracles import plan, true_writer
 from experiments.baselines.rules import ExposureClassifier
 
@@ -24,29 +24,31 @@ HAND, SUPERVISED, TRUTH, PLANNING = (
 
 
 _SEARCHED = 64
-"""Scripts on which a thousand hand rules are compared."""
+"""Number of scripts on which hand rules are compared."""
 
 
 class Tuned(NamedTuple):
     """The baselines of `AMemGymMemory-v0`, and the supervised writer for either environment."""
 
-    choosers: Mapping[str, Chooser]
-    slots_writer: Chooser
-    mixes: Mapping[str, Chooser]
-    """Constant mixes of actions: what a policy that sees nothing can do."""
+    choosers: Mapping[str, PolicyFn]
+    slots_writer: PolicyFn
+    mixes: Mapping[str, PolicyFn]
+    """Constant mixes of actions, the best policies without observations."""
 
 
-def tuned(bench: Bench, hand_candidates: int, planning: bool, say: Callable[[str], None]) -> Tuned:
+def tuned(
+    bench: PolicyBenchmark, hand_candidates: int, planning: bool, say: Callable[[str], None]
+) -> Tuned:
     """Return the baselines, tuned on a bench of training scenarios."""
     say("tuning the supervised writer")
     classifier = tuning.exposure_classifier(bench)
     bar, alike = _writer(classifier, bench)
     say(f"tuning the best hand rule: {hand_candidates} candidates")
-    hand = tuning.hand_rule(bench.part(0, _SEARCHED), hand_candidates)
+    hand = tuning.hand_rule(bench.window(0, _SEARCHED), hand_candidates)
     say("tuning the rules that are told the truth")
     truth = tuning.best_of([true_writer(value) for value in ALIKE], bench)
     similar = tuning.best_of([baselines.similar_openers(value) for value in ALIKE], bench)
-    choosers: dict[str, Chooser] = {
+    choosers: dict[str, PolicyFn] = {
         "never": baselines.never,
         "random": baselines.constant_mix(np.ones(4)),
         "ADD everything": baselines.always,
@@ -69,8 +71,8 @@ def _mix(add: float) -> baselines.Weights:
     return np.array([1.0 - add, add, 0.0, 0.0])
 
 
-def _writer(classifier: ExposureClassifier, bench: Bench) -> tuple[float, float]:
-    """Return the best bar and similarity: first the bar, then the similarity."""
+def _writer(classifier: ExposureClassifier, bench: PolicyBenchmark) -> tuple[float, float]:
+    """Return the best threshold, then the best similarity."""
     bars = {bar: float(bench.score(classifier.writer(bar, 0.8)).mean()) for bar in BAR}
     bar = max(bars, key=bars.__getitem__)
     alikes = {alike: float(bench.score(classifier.writer(bar, alike)).mean()) for alike in ALIKE}
@@ -78,7 +80,7 @@ def _writer(classifier: ExposureClassifier, bench: Bench) -> tuple[float, float]
 
 
 def scored(
-    choosers: Mapping[str, Chooser], bench: Bench, skip: frozenset[str]
+    choosers: Mapping[str, PolicyFn], bench: PolicyBenchmark, skip: frozenset[str]
 ) -> dict[str, Scores]:
-    """Return the scores of each baseline on a bench, but for those to skip."""
+    """Return the scores of each baseline on a benchmark, without those to skip."""
     return {name: bench.score(choose) for name, choose in choosers.items() if name not in skip}

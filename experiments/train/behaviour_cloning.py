@@ -1,7 +1,7 @@
-"""Warm start: a network first imitates the supervised writer, which learned from training truth.
+"""Behaviour cloning of the supervised writer, as a warm start.
 
-The writer plays the training scenarios with some random actions between its own, so that the
-network also sees states that the writer would not come to; the actions it learns are the writer's.
+The writer plays the training scenarios with some random actions, so that the network also sees
+states off the writer's path; the targets are the writer's actions.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from amemgym_env.envs.memory.batch_state import Ints
 from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
 from amemgym_env.seeding import generator
-from experiments.baselines.benchmark import Bench, Chooser, Which
+from experiments.baselines.benchmark import PolicyBenchmark, PolicyFn, Which
 
 _EXPLORED = 0.1
 _SCALED = 32
-"""Scripts that tell how much each feature varies."""
+"""Number of scripts for the scales of features."""
 _BATCH = 512
 _ENTROPY = 0.02
-"""Keeps the imitating policy from certainty, so that learning can still move it."""
+"""Entropy bonus that keeps the cloned policy stochastic for further learning."""
 
 
-def scales(bench: Bench, which: Which) -> Floats:
+def scales(bench: PolicyBenchmark, which: Which) -> Floats:
     """Return the standard deviation of every feature under random play, in an observation's shape.
 
     Entries of `AMemGymSlots-v0` share one scale, so that their order stays irrelevant.
@@ -39,7 +39,7 @@ def scales(bench: Bench, which: Which) -> Floats:
         drawn: Ints = np.where(masks, random.random(masks.shape), -1.0).argmax(axis=1)
         return drawn
 
-    bench.part(0, _SCALED).score(watch, which)
+    bench.window(0, _SCALED).score(watch, which)
     observations = np.concatenate(seen)
     if which == "memory":
         return _spread(observations)
@@ -55,7 +55,7 @@ def _spread(rows: Floats) -> Floats:
 
 
 def demonstrations(
-    bench: Bench, teacher: Chooser, which: Which, seed: int
+    bench: PolicyBenchmark, teacher: PolicyFn, which: Which, seed: int
 ) -> tuple[Floats, Ints, npt.NDArray[np.bool_]]:
     """Return observations (n, …), the teacher's actions (n,) and legal actions (n, actions)."""
     random = generator("demonstrations", seed)
@@ -85,7 +85,7 @@ def imitate(
     seed: int,
     updates: int,
 ) -> float:
-    """Let an actor-critic policy of SB3 imitate; return the last cross entropy."""
+    """Train an actor-critic policy of SB3 on demonstrations; return the last cross entropy."""
     import torch
 
     observations, actions, masks = examples

@@ -1,7 +1,7 @@
-"""Policies from checkpoints of either kind: our folders, and SB3's zips for those who trust them.
+"""Loading of policies from checkpoint folders and, if trusted, from SB3's zip files.
 
-A zip of stable-baselines3 is unpickled when it is opened, which runs whatever code its maker put
-into it (DLR-RM/stable-baselines3#2281). It is refused unless the user says `trust=true`.
+Opening a zip of stable-baselines3 unpickles it, which can run any code
+(DLR-RM/stable-baselines3#2281). It is refused unless the user sets `agent.trust=true`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from amemgym_env.errors import ConfigError
 from amemgym_env.policies import checkpoint as policies
 from amemgym_env.policies.checkpoint import Kind, Policy
 from amemgym_env.policies.features import FeatureSet
-from experiments.baselines.benchmark import Bench
+from experiments.baselines.benchmark import PolicyBenchmark
 
 
 def load(
-    path: str | Path, trust: bool, bench: Bench | None = None, kind: Kind = "memory"
+    path: str | Path, trust: bool, bench: PolicyBenchmark | None = None, kind: Kind = "memory"
 ) -> Policy:
     """Return a checkpoint's policy.
 
-    A zip holds no feature set; it is taken to be that of `bench` (None: the default) and the
-    shapes must agree.
+    A zip contains no feature set; that of `bench` is assumed (None: the default), and the shapes
+    must agree.
 
     Raises:
         ConfigError: a zip without `trust`, or a checkpoint that cannot be used.
@@ -32,13 +32,13 @@ def load(
     if not trust:
         raise ConfigError(
             f"checkpoint {path}: expected a folder with policy.json and weights.npz, found a zip "
-            "of stable-baselines3, which can run any code when it is opened; if you trust whoever "
-            "made it, say trust=true"
+            "of stable-baselines3, which can run any code when it is opened; if you trust its "
+            "author, set agent.trust=true"
         )
     return _from_zip(path, bench, kind)
 
 
-def _from_zip(path: Path, bench: Bench | None, kind: Kind) -> Policy:
+def _from_zip(path: Path, bench: PolicyBenchmark | None, kind: Kind) -> Policy:
     from sb3_contrib import MaskablePPO
     from stable_baselines3 import DQN, PPO
 
@@ -58,5 +58,5 @@ def _from_zip(path: Path, bench: Bench | None, kind: Kind) -> Policy:
     raise ConfigError(f"checkpoint {path}: cannot be read as a policy ({'; '.join(problems)})")
 
 
-def _capacity(bench: Bench | None) -> int:
+def _capacity(bench: PolicyBenchmark | None) -> int:
     return 12 if bench is None else int(bench.rules["capacity"])

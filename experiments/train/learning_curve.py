@@ -1,4 +1,4 @@
-"""What a training has come to, look by look at the validation set."""
+"""Validation accuracy over training steps, and the best checkpoint."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from amemgym_env.evaluation.statistics import MeanEstimate
 
 @dataclass
 class Curve:
-    """What a training has come to: points of validation, and the best of them."""
+    """Validation scores of a training, and the best of them."""
 
     steps: list[int] = field(default_factory=list)
     scores: list[MeanEstimate] = field(default_factory=list)
     before: int = 0
-    """Rounds played for the warm start; they count in `steps`."""
+    """Rounds of the warm start, included in `steps`."""
     seconds: float = 0.0
-    """Processor time of training without looks at the validation set."""
+    """Processor time of training, without validation."""
 
     @property
     def best(self) -> float:

@@ -1,7 +1,7 @@
-"""The networks of memory policies in torch, and what they become in numpy.
+"""Networks of memory policies in torch, and their export to numpy.
 
-Imported where torch is wanted, never by the package. `SlotsNetwork` is `networks.slots_scores` with
-a second head for the value; `exported` reads the arrays of either kind out of what SB3 trained.
+Never imported by the package. `SlotsNetwork` is `networks.slots_scores` with
+a value head; `exported` extracts the arrays of either network from an SB3 policy.
 """
 
 from __future__ import annotations

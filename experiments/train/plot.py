@@ -1,4 +1,4 @@
-"""The learning curve as a picture: seeds, their mean, and the baselines as lines."""
+"""Plot of the learning curves: seeds, their mean, and baselines."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def draw(document: Mapping[str, Any], lines: Mapping[str, float], folder: Path, 
 
 
 def _apart(lines: Mapping[str, float], least: float) -> dict[str, float]:
-    """Return where names are written: near their values, with room between.
+    """Return label positions: near their values, without overlap.
 
     Pushed up from the lowest and down from the highest, and in the middle of both: a crowd stays
     where its lines are.

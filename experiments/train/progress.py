@@ -1,8 +1,4 @@
-"""Says on standard error what a training is doing: a line a step of its work, and a bar.
-
-The lines are written wherever standard error goes, so that nobody waits before a silent job; the
-bar is for terminals alone.
-"""
+"""Progress of a training on standard error: one line per stage, and a bar on terminals."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from experiments.app.progress import Live
 
 Say = Callable[[str], None]
-"""Told what is being done now."""
+"""Callback with a progress message."""
 
 
 class TrainProgress(Live):
@@ -43,11 +39,11 @@ class TrainProgress(Live):
         self._task = self._bar.add_task("", total=rounds, state="")
 
     def say(self, doing: str) -> None:
-        """Write a line; a bar under way stays below it."""
+        """Write a line above the bar."""
         self._console.print(f"{time.monotonic() - self._began:5.0f} s  {doing}", markup=False)
 
     def of(self, number: int, seed: int, rounds: int) -> Callable[[int, float], None]:
-        """Return what the training of a seed reports to, `number` of them being done."""
+        """Return the report callback of a seed, after `number` finished seeds."""
 
         def report(steps: int, reward: float) -> None:
             # Before the first episode has ended there is no reward.

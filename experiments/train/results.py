@@ -1,7 +1,7 @@
-"""What a training reached: means with intervals over scenarios, beside all baselines.
+"""Results of a training: means with intervals over scenarios, and all baselines.
 
-The score of several seeds on a scenario is their mean, so that intervals are over scenarios; the
-spread of seeds stands beside it. Differences are taken scenario by scenario.
+A scenario's score is the mean over seeds, so intervals are over scenarios; the spread of seeds is
+reported separately. Differences are paired by scenario.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXPECTED = (
     "taken. experiments.evaluate draws answers from its simulated model, which errs in more ways "
     "(backend.profile=confusion_only: in this one alone): a policy scores lower there."
 )
-"""Why the same policy has another score when it is evaluated."""
+"""Note on the difference between training scores and evaluation scores."""
 
 PolicyScores = Mapping[str, Sequence[Scores]]
 """For each set, the scores of each seed."""
@@ -77,7 +77,7 @@ def _json(scores: Scores) -> list[float | None]:
 
 
 def table(document: Mapping[str, Any], name: str, label: str) -> Table:
-    """Return one set's scores, best first, with what the policy has more than each baseline."""
+    """Return one set's scores, best first, with the policy's difference to each baseline."""
     found = document["sets"][name]
     title = f"{name}: {found['scenarios']} scenarios, expected accuracy"
     made = Table(title=title, title_justify="left", width=WIDTH, box=SIMPLE_HEAD)
@@ -108,7 +108,7 @@ def _pair(values: Sequence[float | None], signed: bool = False) -> str:
 
 
 def show(document: Mapping[str, Any], label: str, folder: str) -> None:
-    """Print the tables, the share of the gap that is closed, and the control."""
+    """Print the tables, the closed share of the gap, and the control."""
     console = terminal()
     for name in document["sets"]:
         console.print(table(document, name, label))

@@ -1,10 +1,9 @@
-"""Shaping for training: pays at once for what a write will be worth, and takes back what was paid.
+"""Potential-based reward shaping for training.
 
-The potential of a bank is the expected accuracy of the coming exam if it were held now. It is
-hidden truth, so nothing but a reward in training may hold it. A step pays `scale` times
-`discount * potential after - potential before`, which leaves the best policy what it is (Ng, Harada
-and Russell, 1999). Only banks that changed, and episodes that came to another exam, are computed
-anew.
+The potential of a bank is the expected accuracy of the next exam if it were held now. It uses
+hidden state, so it serves as a training reward only. A step adds `scale` times
+`discount * potential after - potential before`, which does not change the optimal policy (Ng,
+Harada and Russell, 1999). Potentials are recomputed for changed banks and new exams only.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Shaping:
-    """The potentials of the episodes under way."""
+    """Potentials of the current episodes."""
 
     def __init__(self, env: BaseMemoryVectorEnv, scale: float, discount: float) -> None:
         self._env = env
@@ -30,7 +29,7 @@ class Shaping:
         self._numbers: list[int] = []
 
     def begin(self) -> None:
-        """Take the episodes as they stand."""
+        """Compute the potentials of the current episodes."""
         number = self._env.num_envs
         self._potential = np.zeros(number)
         self._coming = self._coming_exam()
@@ -38,7 +37,7 @@ class Shaping:
         self._update(np.arange(number))
 
     def pay(self, ended: Bools) -> Floats:
-        """Return what the last step pays, (N,); `ended` episodes have begun anew (SAME_STEP)."""
+        """Return the shaping reward of the last step, (N,); `ended` episodes were reset."""
         episodes = self._env.episodes
         before = self._potential.copy()
         coming = self._coming_exam()

@@ -1,8 +1,8 @@
-"""Can managing a memory be learned? Trains policies, and measures all baselines beside them.
+"""The job `train`: memory policies by reinforcement learning, compared with all baselines.
 
-Swept: seeds. Baselines: the best hand rule without hidden information, a supervised writer, and
-policies that are told the truth (`baselines.py`, `truth.py`). What is trained on must hold no test
-topics; the test set is looked at once, when training is over.
+Question: can managing a memory be learned? Swept: seeds. Baselines: the best hand rule without
+hidden information, a supervised writer, and oracles (`baselines/`). Training sets must not contain
+test topics; the test set is scored once, after training.
 
     python -m experiments.train
     python -m experiments.train env=slots algorithm=maskable_ppo seeds=5
@@ -29,24 +29,24 @@ from amemgym_env.version import VERSION
 from experiments.app import hydra_app as job
 from experiments.app.run_folder import RunFolder, write
 from experiments.app.settings import checked
-from experiments.baselines.benchmark import Bench, Scores, chooser, shuffled
+from experiments.baselines.benchmark import PolicyBenchmark, Scores, chooser, shuffled
 from experiments.train import plot as curve_picture
 from experiments.train import results as train_results
 from experiments.train.baseline_scores import PLANNING, SUPERVISED, Tuned, scored, tuned
 from experiments.train.learning_curve import Curve
 from experiments.train.progress import Say, TrainProgress
 from experiments.train.settings import TrainSettings
-from experiments.train.trainer import Learner
+from experiments.train.trainer import Trainer
 
 _V1_SCRIPTS = 8
-"""Scripts a scenario of v1.base, which has few scenarios."""
+"""Scripts per scenario of v1.base, which has few scenarios."""
 _TUNING = 128
 """Scripts on which baselines are tuned."""
 _SLOW = frozenset({PLANNING})
 
 
 def run(settings: TrainSettings) -> dict[str, Any]:
-    """Train what settings describe, write the run's folder, and return the results."""
+    """Train as configured, write the run's folder, and return the results."""
     needed = ("torch", "stable_baselines3", "sb3_contrib", *["tensorboard"] * settings.tensorboard)
     absent = [name for name in needed if not find_spec(name)]
     if absent:
@@ -65,13 +65,15 @@ def run(settings: TrainSettings) -> dict[str, Any]:
     progress = TrainProgress(settings.steps * settings.seeds)
     say = progress.say
     say(f"making {settings.validation} ready, which chooses the best checkpoint")
-    validation = Bench(settings.validation, **shared)
+    validation = PolicyBenchmark(settings.validation, **shared)
     say(f"making {settings.scenarios} ready: {settings.pool_size} scripts to train on")
-    training = Bench(settings.scenarios, limit=settings.limit, size=settings.pool_size, **shared)
+    training = PolicyBenchmark(
+        settings.scenarios, limit=settings.limit, size=settings.pool_size, **shared
+    )
     # Whatever cannot be is refused before a folder is made.
-    Learner(settings, settings.seed, Path(), training, validation, None).begun()
+    Trainer(settings, settings.seed, Path(), training, validation, None).begun()
     folder = RunFolder.open(settings.out, "train", settings.identity(), settings.resume)
-    rules = tuned(training.head(_TUNING), settings.hand_candidates, settings.planning, say)
+    rules = tuned(training.first(_TUNING), settings.hand_candidates, settings.planning, say)
     say("scoring the baselines on validation")
     lines = {
         name: float(scores.mean())
@@ -95,8 +97,8 @@ def run(settings: TrainSettings) -> dict[str, Any]:
 def _trained(
     settings: TrainSettings,
     folder: Path,
-    training: Bench,
-    validation: Bench,
+    training: PolicyBenchmark,
+    validation: PolicyBenchmark,
     rules: Tuned,
     progress: TrainProgress,
 ) -> list[Curve]:
@@ -127,11 +129,11 @@ def _trained(
 
 
 def _silent(doing: str) -> None:
-    """Say nothing: several speak at once."""
+    """Discard progress messages of parallel trainings."""
 
 
 _JOB: dict[str, Any] = {}
-"""What forked workers take over; closures do not pickle."""
+"""Arguments inherited by forked workers; closures do not pickle."""
 
 
 def _in_child(seed: int) -> Curve:
@@ -141,15 +143,15 @@ def _in_child(seed: int) -> Curve:
 def _one(
     settings: TrainSettings,
     folder: Path,
-    training: Bench,
-    validation: Bench,
+    training: PolicyBenchmark,
+    validation: PolicyBenchmark,
     teacher: Any,
     seed: int,
     report: Callable[[int, float], None],
     say: Say = _silent,
 ) -> Curve:
     begin = None if settings.warm_start == "none" else teacher
-    learner = Learner(settings, seed, folder / f"seed-{seed}", training, validation, begin)
+    learner = Trainer(settings, seed, folder / f"seed-{seed}", training, validation, begin)
     return learner.run(report, say)
 
 
@@ -161,18 +163,18 @@ def _final(
     shared: Mapping[str, Any],
     say: Say,
 ) -> dict[str, Any]:
-    """Score the best checkpoints and all baselines on the sets that nothing was tuned on."""
+    """Score the best checkpoints and all baselines on the held-out sets."""
     found = [
         policies.load(folder / f"seed-{seed}" / "best")
         for seed in range(settings.seed, settings.seed + settings.seeds)
     ]
-    sets: dict[str, Bench] = {}
+    sets: dict[str, PolicyBenchmark] = {}
     if settings.test is not None:
         say(f"making {settings.test} ready, which nothing was tuned on")
-        sets["test"] = Bench(settings.test, **shared)
+        sets["test"] = PolicyBenchmark(settings.test, **shared)
     if settings.v1 is not None:
         say("making v1.base ready")
-        sets["v1.base"] = Bench(settings.v1, scripts=_V1_SCRIPTS, **shared)
+        sets["v1.base"] = PolicyBenchmark(settings.v1, scripts=_V1_SCRIPTS, **shared)
     seeds: dict[str, list[Scores]] = {}
     baselines: dict[str, dict[str, Scores]] = {}
     controls: dict[str, Scores] = {}
@@ -188,7 +190,7 @@ def _final(
 
 
 def _controls(
-    bench: Bench, found: list[Policy], rules: Tuned, settings: TrainSettings
+    bench: PolicyBenchmark, found: list[Policy], rules: Tuned, settings: TrainSettings
 ) -> dict[str, Scores]:
     """Return the policies with features shuffled between environments, and the best mix."""
     blind = [

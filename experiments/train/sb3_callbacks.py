@@ -1,6 +1,6 @@
-"""What training adds to the adapter for SB3: shaping, and a callback that watches.
+"""SB3 callback and shaped environment of the training job.
 
-Imports SB3; imported where a training begins.
+Imports SB3; imported when a training begins.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _REPORTS = 16
 
 
 class TrainingVecEnv(NativeVecEnv):
-    """Rewards are shaped; the returns in `info["episode"]` stay what the environment pays."""
+    """Adapter with shaped rewards; `info["episode"]` reports the environment's returns."""
 
     def __init__(self, venv: BaseMemoryVectorEnv, shaping: Shaping | None) -> None:
         super().__init__(venv)
@@ -43,8 +43,8 @@ class TrainingVecEnv(NativeVecEnv):
         return observation, reward, done, infos
 
 
-class Watch(BaseCallback):
-    """Looks at the validation set, refreshes the pool, reports, and lets the critic learn first."""
+class TrainingCallback(BaseCallback):
+    """Callback: validation, pool refreshes, reports, and critic warm-up."""
 
     def __init__(
         self,
@@ -97,10 +97,10 @@ class Watch(BaseCallback):
 
 
 Report = Callable[[int, float], None]
-"""Told the rounds played and the mean accuracy of late training episodes."""
+"""Callback with the rounds played and the mean return of recent episodes."""
 
 
 def reward(model: Any) -> float:
-    """Return the mean return of late training episodes; NaN before the first has ended."""
+    """Return the mean return of recent training episodes; NaN before the first ends."""
     ended = [info["r"] for info in (model.ep_info_buffer or ())]
     return float(np.mean(ended)) if ended else float("nan")

@@ -1,8 +1,8 @@
-"""A Stable-Baselines3 `VecEnv` over a native batch of the number environments.
+"""Stable-Baselines3 `VecEnv` over a native batch of a memory environment.
 
-SB3 begins a new episode in the step that ends the last one (SAME_STEP), and wants a list of infos,
-the last observation under `terminal_observation`, `TimeLimit.truncated`, and `episode` with return
-and length. Only environments that end an episode, or an exam, get an info of their own.
+SB3 expects SAME_STEP autoreset, a list of infos, the last observation under `terminal_observation`,
+`TimeLimit.truncated`, and `episode` with return and length. Only environments that end an episode
+or an exam get an info dict of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
+from amemgym_env.envs.memory.episode_draws import series_seeds
 from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.errors import ConfigError
 
@@ -46,6 +47,13 @@ class NativeVecEnv(VecEnv):
         self._lengths = np.zeros(venv.num_envs, np.int64)
         self._start = time.perf_counter()
         super().__init__(venv.num_envs, venv.single_observation_space, venv.single_action_space)
+
+    def seed(self, seed: int | None = None) -> list[int | None]:
+        """Seed the next `reset`; series of different seeds are independent (`series_seeds`)."""
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**32))
+        self._seeds = series_seeds(seed, self.num_envs).tolist()
+        return list(self._seeds)
 
     def reset(self) -> Floats:
         """Begin new episodes; seeds set by `seed` are used once."""
@@ -97,8 +105,9 @@ class NativeVecEnv(VecEnv):
                 "l": int(self._lengths[index]),
                 "t": elapsed,
             }
-            if "accuracy" in last and last["_accuracy"][index]:
-                info["accuracy"] = float(last["accuracy"][index])
+            for name in last.keys() & {"accuracy", "accuracies", "masked_actions"}:
+                if last[f"_{name}"][index]:
+                    info[name] = last[name][index]
             self.reset_infos[index] = {"scenario": infos["scenario"][index]}
         self._returns[done] = 0.0
         self._lengths[done] = 0

@@ -1,4 +1,4 @@
-"""Settings of the training job; conf/train.yaml and conf/algorithm/ say what they mean."""
+"""Settings of the job `train`, described in conf/train.yaml and conf/algorithm/."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ class TrainSettings(Settings):
     algorithm: Algorithm
 
     def identity(self) -> dict[str, Any]:
-        """Return what results depend on: all but where they go and how they are watched."""
+        """Return the settings that results depend on."""
         return self.model_dump(mode="json", exclude={"out", "resume", "tensorboard", "workers"})

@@ -1,7 +1,6 @@
-"""Trains one policy with an algorithm of stable-baselines3 on the native batch.
+"""Training of one policy with an algorithm of stable-baselines3 on the native batch.
 
-The only file that makes SB3's algorithms. What it writes down after every look at the validation
-set is numpy and JSON, and torch arrays that are read back as arrays alone.
+After each validation it writes numpy arrays, JSON, and torch arrays that are loaded as arrays only.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from amemgym_env.evaluation.statistics import mean_estimate
 from amemgym_env.policies import checkpoint as policies
 from amemgym_env.policies.checkpoint import Policy
 from experiments.app.run_folder import write
-from experiments.baselines.benchmark import KINDS, Bench, Chooser, chooser
+from experiments.baselines.benchmark import KINDS, PolicyBenchmark, PolicyFn, chooser
 from experiments.train import value_pretraining as foresight
 from experiments.train.action_bias import calibrated
 from experiments.train.algorithms import class_of
@@ -31,12 +30,12 @@ from experiments.train.sb3_callbacks import Report
 from experiments.train.settings import OnPolicy, TrainSettings
 
 _CALIBRATED = 96
-"""Scripts on which the willingness for each kind of action is tuned."""
+"""Number of scripts on which action biases are tuned."""
 _CRITIC_ROLLOUTS = 8
-"""After a warm start the value is learned first; else its noise would undo the start."""
+"""Rollouts after a warm start in which only the critic learns."""
 
 
-class Learner:
+class Trainer:
     """One training: a seed, its folder, its environments.
 
     Args:
@@ -50,9 +49,9 @@ class Learner:
         settings: TrainSettings,
         seed: int,
         folder: Path,
-        training: Bench,
-        validation: Bench,
-        teacher: Chooser | None,
+        training: PolicyBenchmark,
+        validation: PolicyBenchmark,
+        teacher: PolicyFn | None,
     ) -> None:
         import torch
 
@@ -62,7 +61,7 @@ class Learner:
         self.seed = seed
         self.folder = folder
         # Refreshing changes a pool, so that each training has its own.
-        self.training: Bench = pickle.loads(pickle.dumps(training))
+        self.training: PolicyBenchmark = pickle.loads(pickle.dumps(training))
         self.validation = validation
         self.curve = Curve()
         self._teacher = teacher
@@ -142,35 +141,35 @@ class Learner:
         }
 
     def run(self, report: Report, say: Callable[[str], None] | None = None) -> Curve:
-        """Train to the end, or from where an earlier run was; return the curve.
+        """Train to the end, resuming an earlier run; return the curve.
 
-        `say` is told of every look at the validation set.
+        `say` is called after every validation.
         """
         self._say = say or self._say
         if not self._resume():
             self._clock = time.process_time()
-            self.look(save=False)
+            self.validate(save=False)
             self._start()
-            self.look()
+            self.validate()
         left = self.settings.steps - int(self.model.num_timesteps)
         if left > 0:
-            self.model.learn(left, callback=self._watch(report), reset_num_timesteps=False)
+            self.model.learn(left, callback=self._callback(report), reset_num_timesteps=False)
             if self.curve.steps[-1] < self.curve.before + self.model.num_timesteps:
-                self.look()
+                self.validate()
         return self.curve
 
     def policy(self) -> Policy:
-        """Return the policy as it stands, in numpy."""
+        """Return the current policy in numpy."""
         from experiments.train.networks import exported
 
         weights = exported(self.model.policy)
         capacity = self.env.settings.capacity
         return Policy(self.settings.env, self.env.features, capacity, weights)
 
-    def look(self, save: bool = True) -> None:
-        """Score the policy on the validation set and write down where the training stands.
+    def validate(self, save: bool = True) -> None:
+        """Score the policy on the validation set and save the state of the training.
 
-        Without `save` nothing is written that a resumed training could go on from.
+        Without `save`, no state for resuming is written.
         """
         began = time.process_time()
         policy = self.policy()
@@ -188,11 +187,11 @@ class Learner:
         policies.save(policy, self.folder / "last", trained)
         if save:
             self._save()
-        # Looking is not training.
+        # Validation does not count as training time.
         self._clock += time.process_time() - began
 
     def begun(self) -> Policy | None:
-        """Return the checkpoint to begin from, if there is one.
+        """Return the initial checkpoint, if any.
 
         Raises:
             ConfigError: it cannot be used here.
@@ -213,7 +212,7 @@ class Learner:
         return found
 
     def _start(self) -> None:
-        """Take over a checkpoint, or imitate, before the first round is played."""
+        """Load a checkpoint or run the warm start, before the first round."""
         algorithm, taken_over = self.settings.algorithm, self.begun() is not None
         can_imitate = self._teacher is not None and isinstance(algorithm, OnPolicy)
         if can_imitate and not taken_over:
@@ -243,26 +242,26 @@ class Learner:
                 updates=updates,
                 after=self._played,
             )
-            better = calibrated(self.policy(), self.training.part(0, _CALIBRATED))
+            better = calibrated(self.policy(), self.training.window(0, _CALIBRATED))
             imported(policy, better.weights)
 
     def _played(self, rounds: int, more: bool) -> None:
-        """Count rounds of the warm start, and look when more of it follow."""
+        """Count rounds of the warm start, and validate when more follow."""
         self.curve.before += rounds
         if more:
-            self.look(save=False)
+            self.validate(save=False)
 
-    def _watch(self, report: Report) -> Any:
-        from experiments.train.sb3_callbacks import Watch
+    def _callback(self, report: Report) -> Any:
+        from experiments.train.sb3_callbacks import TrainingCallback
 
         critic = 0
         algorithm = self.settings.algorithm
         if self._warm and isinstance(algorithm, OnPolicy):
             critic = _CRITIC_ROLLOUTS * algorithm.num_envs * algorithm.n_steps
-        return Watch(self._validated, self._refresh, self.settings, report, critic)
+        return TrainingCallback(self._validated, self._refresh, self.settings, report, critic)
 
     def _validated(self) -> float:
-        self.look()
+        self.validate()
         return self.curve.scores[-1].mean
 
     def _refresh(self) -> None:
@@ -280,7 +279,7 @@ class Learner:
         write(self.folder / "curve.json", json.dumps(self.curve.to_json()))
 
     def _resume(self) -> bool:
-        """Go on from the last look of an interrupted run; episodes begin anew."""
+        """Continue from the last validation of an interrupted run; episodes begin anew."""
         import torch
 
         file = self.folder / "curve.json"

@@ -1,10 +1,9 @@
-"""Warm start by foresight: what would each action be worth if nothing were written after it?
+"""Value pretraining: regression of action scores on privileged one-step values, with DAgger.
 
-In training the truth is known, so every action can be tried on the bank as it stands, and what the
-coming exams would then score is counted, later ones for less: no dice, no play to the end, and a
-value for all actions at once. A network that learns to foresee these values from observations
-alone learns at the same time what gives something away, what is out of date and what can be given
-up. It does not know what will be written later; that is left to reinforcement learning.
+In training the hidden state is known, so every action can be tried on the current bank. Its value
+is the expected accuracy of the next exams, discounted, if nothing else is written. A network that
+predicts these values from observations learns to detect exposures, outdated entries and entries to
+evict. Later writes are left to reinforcement learning.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import numpy.typing as npt
 from amemgym_env.envs.memory.batch_state import Ints
 from amemgym_env.envs.memory.vector_base import BaseMemoryVectorEnv
 from amemgym_env.policies.features import Floats
-from amemgym_env.seeding import generator
-from experiments.baselines.benchmark import Bench, Chooser, Which
+from amemgym_env.seeding import derived, generator
+from experiments.baselines.benchmark import PolicyBenchmark, PolicyFn, Which
 from experiments.train.reward_shaping import coming_exams
 
 Values = npt.NDArray[np.float32]
@@ -28,15 +27,15 @@ Masks = npt.NDArray[np.bool_]
 
 _BATCH = 256
 _SCALE = 100.0
-"""A policy's scores are values times this: an action that is worth .01 more is e times likelier."""
+"""Scale from values to scores: a value difference of .01 is a factor of e in probability."""
 _EXAMS, _DISCOUNT = 2, 0.7
 _EXPLORED = 0.1
 _SCRIPTS = 128
-"""Scripts that are played between two times of learning."""
+"""Number of scripts played between two updates."""
 
 
 class Examples(NamedTuple):
-    """What a network learns from."""
+    """Training data of the regression."""
 
     observations: Floats  # (n, …)
     values: Values  # (n, actions) what an action is worth, less what NOOP is worth
@@ -44,7 +43,7 @@ class Examples(NamedTuple):
 
 
 def values(env: BaseMemoryVectorEnv, which: Ints, exams: int, discount: float) -> Values:
-    """Return what each action is worth more than NOOP, (n, actions), of environments `which`.
+    """Return the advantage of each action over NOOP, (n, actions), of environments `which`.
 
     The sum over the next `exams` exams of the expected accuracy, exam k weighed by `discount`**k.
     """
@@ -69,9 +68,9 @@ def values(env: BaseMemoryVectorEnv, which: Ints, exams: int, discount: float) -
 
 def warm(
     policy: Any,
-    play: Callable[[], Chooser],
-    bench: Bench,
-    teacher: Chooser,
+    play: Callable[[], PolicyFn],
+    bench: PolicyBenchmark,
+    teacher: PolicyFn,
     which: Which,
     seed: int,
     *,
@@ -79,7 +78,7 @@ def warm(
     updates: int,
     after: Callable[[int, bool], None],
 ) -> None:
-    """Let a policy of SB3 learn to foresee: values of the teacher's states first, then of its own.
+    """Pretrain an SB3 policy (DAgger): values of the teacher's states first, then of its own.
 
     `play()` returns the policy as it stands; `after` is told the rounds played, and whether more
     follow. Method: DAgger (Ross, Gordon and Bagnell, 2011).
@@ -87,14 +86,21 @@ def warm(
     data: list[Examples] = []
     for number in range(rounds):
         player = play() if number else teacher
-        data.append(examples(bench.part(number * _SCRIPTS, _SCRIPTS), player, which, seed + number))
+        data.append(
+            examples(
+                bench.window(number * _SCRIPTS, _SCRIPTS),
+                player,
+                which,
+                derived(seed, "examples", number),
+            )
+        )
         every = Examples(*(np.concatenate(part) for part in zip(*data, strict=True)))
-        learn(policy, every, updates, seed + number)
+        learn(policy, every, updates, derived(seed, "updates", number))
         after(len(data[-1].values), number < rounds - 1)
 
 
-def examples(bench: Bench, player: Chooser, which: Which, seed: int) -> Examples:
-    """Return every state of a player's episodes on a bench, valued; some actions are drawn."""
+def examples(bench: PolicyBenchmark, player: PolicyFn, which: Which, seed: int) -> Examples:
+    """Return all states of a policy's episodes with their values; some actions are random."""
     random = generator("foresight", seed)
     parts: list[Examples] = []
 
@@ -113,7 +119,7 @@ def examples(bench: Bench, player: Chooser, which: Which, seed: int) -> Examples
 
 
 def learn(policy: Any, data: Examples, updates: int, seed: int, rate: float = 1e-3) -> float:
-    """Let the scores of an actor of SB3 become the values, scaled; return the last loss."""
+    """Fit the scores of an SB3 actor to the scaled values; return the last loss."""
     import torch
 
     from experiments.train.networks import action_scores

@@ -211,7 +211,7 @@ def test_b05_14_vectors_that_are_no_numbers_are_an_error_and_blank_texts_are_nev
             "openai/text-embedding-3-small", api_base=server.address, first_delay=0.001, retries=1
         )
         assert not embedder(["", " "]).any()
-        monkeypatch.setattr("tests.server.DEFAULT", no_numbers)
+        monkeypatch.setattr("tests.support.chat_server.DEFAULT", no_numbers)
         index = MemoryIndex(embedder)
         index.load(Bank().apply_all(map(Operation.add, ("tea", "cake")), "2024", 0)[0])
         with pytest.raises(TransportError, match="finite embeddings, found NaN"):

@@ -123,7 +123,7 @@ def test_a_pool_that_was_pickled_can_be_refreshed() -> None:
     assert shared.refresh(1) == 1
     row = int(shared.open[-1])
     expected = script_tables(scripts(2), FeatureSet(), DEFAULT)
-    assert np.array_equal(shared.facts[row, : len(expected.exam), EXAM], expected.exam)
+    assert np.array_equal(shared.text_facts[row, : len(expected.exam), EXAM], expected.exam)
     assert np.array_equal(shared.tables(row).exam, expected.exam)
 
 

@@ -11,7 +11,7 @@ from amemgym_env.evaluation.statistics import mean_estimate
 from amemgym_env.generation.audit.classifiers import auc
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
-from experiments.baselines.benchmark import Bench, play, shuffled
+from experiments.baselines.benchmark import PolicyBenchmark, play, shuffled
 from experiments.baselines.oracles import exposes, plan, true_writer
 from experiments.train.baseline_scores import HAND, PLANNING, SUPERVISED, TRUTH, scored, tuned
 
@@ -19,16 +19,18 @@ SETS = {"train": "train:12:7", "validation": "validation:6:3"}
 
 
 @pytest.fixture(scope="module")
-def train() -> Bench:
-    return Bench(SETS["train"])
+def train() -> PolicyBenchmark:
+    return PolicyBenchmark(SETS["train"])
 
 
 @pytest.fixture(scope="module")
-def validation() -> Bench:
-    return Bench(SETS["validation"], scripts=2)
+def validation() -> PolicyBenchmark:
+    return PolicyBenchmark(SETS["validation"], scripts=2)
 
 
-def test_a_bench_plays_every_script_once_as_the_scalar_environment_does(train: Bench) -> None:
+def test_a_bench_plays_every_script_once_as_the_scalar_environment_does(
+    train: PolicyBenchmark,
+) -> None:
     env, observation = train.begin()
     found = play(env, observation, baselines.openers)
     for row in (0, 5):
@@ -43,14 +45,14 @@ def test_a_bench_plays_every_script_once_as_the_scalar_environment_does(train: B
         assert found[row] == pytest.approx(np.mean(accuracies), abs=1e-12)
 
 
-def test_scores_are_means_over_a_scenarios_scripts(validation: Bench) -> None:
+def test_scores_are_means_over_a_scenarios_scripts(validation: PolicyBenchmark) -> None:
     env, observation = validation.begin()
     rows = play(env, observation, baselines.always)
     assert validation.score(baselines.always) == pytest.approx((rows[:6] + rows[6:]) / 2)
     assert len(rows) == 12
 
 
-def test_never_writing_scores_a_uniform_guess(validation: Bench) -> None:
+def test_never_writing_scores_a_uniform_guess(validation: PolicyBenchmark) -> None:
     pool = validation.pool
     chances = []
     for row in range(6):
@@ -59,12 +61,12 @@ def test_never_writing_scores_a_uniform_guess(validation: Bench) -> None:
     assert validation.score(baselines.never) == pytest.approx(chances, abs=1e-12)
 
 
-def test_a_constant_mix_of_one_action_is_that_action(validation: Bench) -> None:
+def test_a_constant_mix_of_one_action_is_that_action(validation: PolicyBenchmark) -> None:
     only = baselines.constant_mix(np.array([0.0, 1.0, 0.0, 0.0]))
     assert (validation.score(only) == validation.score(baselines.always)).all()
 
 
-def test_what_knows_more_scores_more(train: Bench, validation: Bench) -> None:
+def test_what_knows_more_scores_more(train: PolicyBenchmark, validation: PolicyBenchmark) -> None:
     rules = tuned(train, hand_candidates=20, planning=True, say=lambda words: None)
     means = {
         name: float(scores.mean())
@@ -76,7 +78,7 @@ def test_what_knows_more_scores_more(train: Bench, validation: Bench) -> None:
     assert slots == pytest.approx(means[SUPERVISED], abs=0.02)
 
 
-def test_a_hand_rule_is_at_least_as_good_in_training_as_its_start(train: Bench) -> None:
+def test_a_hand_rule_is_at_least_as_good_in_training_as_its_start(train: PolicyBenchmark) -> None:
     rule = tuning.hand_rule(train, candidates=30)
     start = baselines.HandRule(tuning._start())
     assert train.score(rule).mean() >= train.score(start).mean()
@@ -84,7 +86,9 @@ def test_a_hand_rule_is_at_least_as_good_in_training_as_its_start(train: Bench) 
     assert (rule.weights == again.weights).all()
 
 
-def test_exposures_are_told_from_their_minimal_pairs(train: Bench, validation: Bench) -> None:
+def test_exposures_are_told_from_their_minimal_pairs(
+    train: PolicyBenchmark, validation: PolicyBenchmark
+) -> None:
     classifier = tuning.exposure_classifier(train, hidden=0)
     inputs, labels = tuning.exposure_data(validation)
     assert len(inputs) >= validation.pool.rounds.sum()
@@ -92,13 +96,13 @@ def test_exposures_are_told_from_their_minimal_pairs(train: Bench, validation: B
     assert auc(classifier.logits(inputs), labels) > 0.7
 
 
-def test_planning_is_no_worse_than_what_it_plans_with(validation: Bench) -> None:
+def test_planning_is_no_worse_than_what_it_plans_with(validation: PolicyBenchmark) -> None:
     base = true_writer(0.5)
     difference = validation.score(plan(base, horizon=30)) - validation.score(base)
     assert difference.mean() > 0
 
 
-def test_truth_marks_exactly_the_scripts_exposures(validation: Bench) -> None:
+def test_truth_marks_exactly_the_scripts_exposures(validation: PolicyBenchmark) -> None:
     env, _ = validation.begin()
     for _ in range(20):
         marked = exposes(env)
@@ -110,7 +114,7 @@ def test_truth_marks_exactly_the_scripts_exposures(validation: Bench) -> None:
         env.step(np.zeros(env.num_envs, np.int64))
 
 
-def test_the_control_plays_by_other_environments_observations(validation: Bench) -> None:
+def test_the_control_plays_by_other_environments_observations(validation: PolicyBenchmark) -> None:
     blind = validation.score(shuffled(baselines.openers, 0)).mean()
     assert blind != validation.score(baselines.openers).mean()
     env, observation = validation.begin()
@@ -124,4 +128,4 @@ def test_an_interval_of_equal_scores_is_a_point() -> None:
 
 def test_a_difficulty_without_a_bound_is_refused() -> None:
     with pytest.raises(ConfigError, match="bounded memory"):
-        Bench("validation:2:3", difficulty="none")
+        PolicyBenchmark("validation:2:3", difficulty="none")

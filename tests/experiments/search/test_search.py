@@ -26,7 +26,7 @@ from experiments.app.composition import compose
 from experiments.app.settings import checked
 from experiments.baselines import rules as baselines
 from experiments.baselines import tuning
-from experiments.baselines.benchmark import Chooser
+from experiments.baselines.benchmark import PolicyFn
 from experiments.baselines.rule_agent import RuleAgent
 from experiments.evaluate.period_barrier import PeriodBarrier, Report, RunPruned
 from experiments.search import run as search
@@ -271,7 +271,7 @@ def test_a_trial_is_told_with_its_words(tmp_path: Path) -> None:
     [baselines.never, baselines.openers, tuning.untuned()],
     ids=["never", "openers", "untuned"],
 )
-def test_a_rule_keeps_the_same_memory_in_both_environments(rule: Chooser) -> None:
+def test_a_rule_keeps_the_same_memory_in_both_environments(rule: PolicyFn) -> None:
     scenarios = list(named_scenarios("validation:1:3"))
     env: Any = AMemGymMemoryEnv(scenarios, difficulty="default", pool_size=1)
     observation, _ = env.reset(seed=0)

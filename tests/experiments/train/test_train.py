@@ -19,7 +19,7 @@ from amemgym_env.envs.memory.vector_env import AMemGymMemoryVectorEnv, AMemGymSl
 from amemgym_env.errors import ConfigError, RunError
 from amemgym_env.policies import checkpoint as policies
 from experiments.app.settings import CONF, checked
-from experiments.baselines.benchmark import Bench
+from experiments.baselines.benchmark import PolicyBenchmark
 from experiments.train import results as train_results
 from experiments.train import run as train
 from experiments.train import value_pretraining as foresight
@@ -172,11 +172,11 @@ def test_a_start_of_other_features_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Bench:
-    return Bench("train:6:2")
+def bench() -> PolicyBenchmark:
+    return PolicyBenchmark("train:6:2")
 
 
-def test_shaping_pays_the_change_of_the_coming_exams_accuracy(bench: Bench) -> None:
+def test_shaping_pays_the_change_of_the_coming_exams_accuracy(bench: PolicyBenchmark) -> None:
     env = AMemGymMemoryVectorEnv(
         6, bench.pool, autoreset_mode=AutoresetMode.SAME_STEP, **bench.rules
     )
@@ -201,7 +201,9 @@ def _potentials(env: Any, everyone: Any) -> Any:
     return episodes.expected_accuracy(everyone, coming, episodes.readings(everyone))
 
 
-def test_foresight_is_what_the_next_exam_pays_when_nothing_else_is_written(bench: Bench) -> None:
+def test_foresight_is_what_the_next_exam_pays_when_nothing_else_is_written(
+    bench: PolicyBenchmark,
+) -> None:
     env = AMemGymSlotsVectorEnv(6, bench.pool, **bench.rules)
     env.reset(seed=1)
     for _ in range(30):
