@@ -86,14 +86,8 @@ def warm(
     data: list[Examples] = []
     for number in range(rounds):
         player = play() if number else teacher
-        data.append(
-            examples(
-                bench.window(number * _SCRIPTS, _SCRIPTS),
-                player,
-                which,
-                derived(seed, "examples", number),
-            )
-        )
+        scripts = bench.window(number * _SCRIPTS, _SCRIPTS)
+        data.append(examples(scripts, player, which, derived(seed, "examples", number)))
         every = Examples(*(np.concatenate(part) for part in zip(*data, strict=True)))
         learn(policy, every, updates, derived(seed, "updates", number))
         after(len(data[-1].values), number < rounds - 1)

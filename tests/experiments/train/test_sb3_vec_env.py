@@ -30,8 +30,7 @@ def adapted(kind: str, num_envs: int, **settings: Any) -> NativeVecEnv:
 def test_the_adapter_says_what_sb3s_own_says(kind: str, limit: int | None) -> None:
     mine = adapted(kind, 3, max_steps=limit)
     theirs = DummyVecEnv([lambda: scalar(kind, max_steps=limit) for _ in range(3)])
-    mine.seed(5)
-    theirs.seed(5)
+    theirs._seeds = mine.seed(5)  # the adapter hashes seed and index (P24)
     assert np.array_equal(mine.reset(), theirs.reset())
     generator = np.random.default_rng(0)
     ended, returns = 0, np.zeros(3)
@@ -44,7 +43,8 @@ def test_the_adapter_says_what_sb3s_own_says(kind: str, limit: int | None) -> No
             assert np.array_equal(a, b)
         returns += one[1]
         for index, (info, other) in enumerate(zip(one[3], two[3], strict=True)):
-            assert info.get("accuracy") == other.get("accuracy")
+            for name in ("accuracy", "accuracies", "masked_actions"):
+                assert info.get(name) == other.get(name)
             if one[2][index]:
                 ended += 1
                 assert info["TimeLimit.truncated"] == other["TimeLimit.truncated"] == bool(limit)
@@ -53,6 +53,11 @@ def test_the_adapter_says_what_sb3s_own_says(kind: str, limit: int | None) -> No
                 assert mine.reset_infos[index]["scenario"] == theirs.reset_infos[index]["scenario"]
                 returns[index] = 0.0
     assert ended >= 3
+
+
+def test_p24_neighbouring_seeds_share_no_series() -> None:
+    one, two = adapted("memory", 256), adapted("memory", 256)
+    assert not set(one.seed(0)) & set(two.seed(1))
 
 
 def test_masks_reach_maskable_ppo_b06_13() -> None:
