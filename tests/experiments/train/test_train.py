@@ -134,7 +134,6 @@ class Canary:
         return Path.write_text, (self.path, "sung")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -241,7 +240,6 @@ def test_tensorboard_gets_the_curves_when_asked() -> None:
     assert all(np.isfinite(event.value) for name in names for event in read.Scalars(name))
 
 
-@pytest.mark.slow
 def test_tensorboard_that_is_not_installed_is_said_before_anything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
