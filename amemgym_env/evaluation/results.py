@@ -139,6 +139,7 @@ class Results:
             "failed_calls": sum(result.failed_calls.total() for result in self.scenarios),
             "failed_call_causes": _total(result.failed_calls for result in self.scenarios),
             "dropped_parameters": sorted({n for r in self.scenarios for n in r.dropped}),
+            "cut_prompts": sum(r.cut_prompts for r in self.scenarios),
             "confidence_interval": intervals,
             "accuracy": {r.script.scenario.id: r.accuracy.tolist() for r in self.scenarios},
             "upper_bound_accuracy": {

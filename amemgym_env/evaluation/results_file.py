@@ -96,6 +96,8 @@ class ResultsFile(BaseModel):
     failed_calls: int = 0
     failed_call_causes: dict[str, int] = {}
     dropped_parameters: list[str] = []
+    cut_prompts: int = 0
+    """Calls of which the provider counted far fewer prompt tokens than were sent."""
     confidence_interval: dict[str, Bounds] = {}
     """95 % BCa bootstrap intervals over scenarios."""
     accuracy: Cells

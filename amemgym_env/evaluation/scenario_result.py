@@ -65,6 +65,8 @@ class ScenarioResult:
     """Calls that could not be answered the last time, by `Reason`; a resumed run asks again."""
     dropped: tuple[str, ...] = ()
     """Parameters that a model refused and that were not applied."""
+    cut_prompts: int = 0
+    """Calls of which the provider counted far fewer prompt tokens than were sent."""
 
     @property
     def complete(self) -> bool:
@@ -121,6 +123,7 @@ def scenario_result(script: Script, events: Sequence[Event]) -> ScenarioResult:
             if call.failed and call.role != "user"
         ),
         dropped=tuple(sorted({name for call in calls_in(events) for name in call.dropped})),
+        cut_prompts=sum("prompt_shortfall" in call.details for call in play.calls),
     )
 
 

@@ -146,6 +146,11 @@ def without_score(run: ResultsFile) -> list[str]:
         text = f"{run.failed_calls} calls failed for good"
         text += _by_cause(run.failed_call_causes)
         lines.append(f"{text}; the same command asks them again")
+    if run.cut_prompts:
+        lines.append(
+            f"{run.cut_prompts} prompts were cut by the provider, by its token counts; enlarge its "
+            "window (docs/real-models.md)"
+        )
     if run.follow_up_failures:
         lines.append(
             f"{run.follow_up_failures} follow-ups of the user model failed; the script's "

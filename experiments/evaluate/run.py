@@ -32,6 +32,7 @@ from amemgym_env.seeding import digest
 from amemgym_env.version import VERSION
 from experiments.app import hydra_app as job
 from experiments.app import memory_factories, sweep
+from experiments.app.exit_status import exit_status
 from experiments.app.factories import backends
 from experiments.app.file_lock import sole_writer
 from experiments.app.progress import Progress
@@ -41,6 +42,7 @@ from experiments.app.terminal import print_comparison, terminal
 from experiments.evaluate import cost_estimate as estimate
 from experiments.evaluate.agents import agent_maker
 from experiments.evaluate.period_barrier import PeriodBarrier
+from experiments.evaluate.preflight import preflight
 from experiments.evaluate.repeats import lines, repeated
 from experiments.evaluate.settings import EvaluateSettings
 
@@ -104,6 +106,8 @@ def run(
     if settings.repeats > 1:
         results = repeated(settings, folder, lambda one: run(one, quiet=quiet).results)
         return EvaluatedRun(results, folder.path)
+    if settings.preflight and settings.replay is None:
+        preflight(of_script(script_of(chosen[0], game, chosen)), folder.path)
     scripts = {item.id: script_of(item, game, chosen) for item in chosen} if barrier else {}
     gate = barrier(scripts) if barrier else None
     bar = Progress(len(chosen), shown=not quiet)
@@ -200,6 +204,9 @@ def main(composed: dict[str, Any]) -> float:
     for line in [] if results.repeats is None else lines(results.repeats):
         print(line)
     terminal(None).print(f"written to {folder}")
+    status = exit_status(results, settings.allow_unscored)
+    if status:
+        sys.exit(status)
     return sweep.objective(results.memory_score)
 
 

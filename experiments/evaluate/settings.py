@@ -97,11 +97,13 @@ class EvaluateSettings(Settings):
     embedding: EmbeddingSettings = HashedSettings()
     replay: str | None = None
     dry_run: bool = False
+    preflight: bool = True
+    allow_unscored: Annotated[float, Field(ge=0, le=1)] = 0.0
 
     def identity(self) -> dict[str, Any]:
         """Return what results depend on: all but where they go and how their calls are made."""
         roles = ("backend", "user_backend", "memory_backend", "judge_backend")
-        places = ("out", "resume", "workers", "replay", "dry_run")
+        places = ("out", "resume", "workers", "replay", "dry_run", "preflight", "allow_unscored")
         exclude: dict[str, Any] = dict.fromkeys(roles, HOW_CALLS_ARE_MADE)
         exclude |= {"store": {"path"}, "embedding": HOW_CALLS_ARE_MADE}
         return self.model_dump(mode="json", exclude=exclude | dict.fromkeys(places, True))

@@ -32,6 +32,7 @@ def command(server: ModelServer, out: Path, *more: str, scenarios: str = "tiny")
         f"backend.api_base={server.address}",
         f"backend.max_concurrency={CONCURRENCY}",
         "backend.processes=0",
+        "preflight=false",
         f"out={out}",
         *more,
     ]

@@ -36,9 +36,23 @@ from amemgym_env.models.litellm.parameters import (
     usual_address,
     warn,
 )
+from amemgym_env.models.litellm.preflight import check_address, check_key
 from amemgym_env.models.litellm.responses import Answered
 from amemgym_env.models.litellm.token_counts import about, shortfall
 from amemgym_env.models.usage import Usage
+from amemgym_env.prompts.base import message
+
+_PREFLIGHT = Call(
+    "preflight",
+    "assistant",
+    [message("user", 'Reply with JSON and nothing else: {"answer": 1}')],
+    {
+        "type": "object",
+        "properties": {"answer": {"type": "integer"}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    },
+)
 
 Send = Callable[[Mapping[str, Any], float], Awaitable[Answered | Fault]]
 
@@ -138,6 +152,29 @@ class LitellmModel(Backend):
         except Exception as error:  # noqa: BLE001 - every error is classified
             future.set_exception(error)
             return future
+
+    def preflight(self) -> Usage:
+        """Make one small call and return what it cost; nothing without network.
+
+        Key, address, certificate, model, response format and limit on the reply are so checked
+        before anything is played. A provider that is only busy is passed with a warning.
+
+        Raises:
+            ConfigError: no call can pass.
+        """
+        if self.offline:
+            return Usage()
+        check_key(self.model, self.api_key_env, self.api_base)
+        check_address(self.endpoint.key, self.api_base)
+        self.endpoint.checking = True
+        try:
+            _ = self._prepared
+            return event_loop.shared().submit(self._attempts(_PREFLIGHT, None)).result().usage
+        except TransportError as error:
+            warn(f"{self.model}: no answer to the preflight call ({error}); the run begins")
+            return Usage()
+        finally:
+            self.endpoint.checking = False
 
     def remember(self, usage: Usage) -> None:
         """Count what an earlier part of the run has spent."""

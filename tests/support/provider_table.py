@@ -1,0 +1,104 @@
+"""Table of all modes of a provider server: outcome, attempts and exit status of a whole evaluation.
+
+    python tests/support/provider_table.py PROVIDER.py OUT.json [MODE ...]
+
+Each mode is played by `python -m experiments.evaluate scenarios=tiny` of the checkout in which the
+command is given, so an older checkout is measured by the same file.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+LIMITED = ("vllmnew", "vllm20", "mtlarge", "anthmax")
+"""Modes that need a limit on the reply, beside those that begin with `mt_`."""
+
+
+def served(path: str) -> tuple[Any, str]:
+    """Start the provider in this process; return its module and address."""
+    spec = importlib.util.spec_from_file_location("provider", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), module.H)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return module, f"http://127.0.0.1:{server.server_address[1]}"
+
+
+def model_of(mode: str, address: str) -> tuple[str, str]:
+    """Return the litellm name and the address under which a mode is asked."""
+    if mode.startswith("anth") and mode != "anthcredit":
+        return "anthropic/claude-3-opus-20240229", f"{address}/{mode}"
+    if mode.startswith("gem") and mode not in ("gem", "gemalways"):
+        return "gemini/gemini-2.5-flash", f"{address}/{mode}"
+    if mode.startswith("ollama"):
+        return "ollama_chat/m", f"{address}/{mode}"
+    return "openai/m", f"{address}/{mode}/v1"
+
+
+def played(mode: str, module: Any, address: str) -> dict[str, Any]:
+    """Return what came of one evaluation in a mode."""
+    model, base = model_of(mode, address)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "run"
+        words = [
+            sys.executable, "-W", "ignore", "-m", "experiments.evaluate", "scenarios=tiny", "limit=1",
+            "agent=native", "backend=litellm", f"backend.model={model}", f"backend.api_base={base}",
+            "backend.first_delay=0.01", "backend.retries=3", "backend.processes=0", "seed=0",
+            "backend.response_format=object", f"out={out}",
+        ]  # fmt: skip
+        if mode in LIMITED or mode.startswith("mt_"):
+            words.append("backend.max_tokens=8192")
+        environment = {
+            **os.environ, "OPENAI_API_KEY": "test-key-one", "ANTHROPIC_API_KEY": "test-key-two",
+            "GEMINI_API_KEY": "test-key-three", "PYTHONPATH": os.getcwd(),
+        }  # fmt: skip
+        before, begun = module.HITS[mode], time.perf_counter()
+        done = subprocess.run(
+            words, capture_output=True, text=True, env=environment, timeout=300, check=False
+        )
+        row: dict[str, Any] = {
+            "mode": mode,
+            "exit": done.returncode,
+            "attempts": module.HITS[mode] - before,
+            "seconds": round(time.perf_counter() - begun, 1),
+            "message": (done.stderr.strip().splitlines() or [""])[-1][:300],
+        }
+        file = out / "results.json"
+        if file.exists():
+            found = json.loads(file.read_text("utf-8"))
+            cells = [c for rows in found["accuracy"].values() for row in rows for c in row]
+            kept = ("overall", "unscored", "unscored_causes", "causes", "dropped_parameters")
+            row |= {name: found.get(name) for name in kept}
+            row |= {"cells": len(cells), "stopped": found.get("stopped")}
+            row["cut_prompts"] = found.get("cut_prompts", 0)
+    return row
+
+
+def main() -> None:
+    """Play all modes, or those that are named, and write them down as they end."""
+    module, address = served(sys.argv[1])
+    out = Path(sys.argv[2])
+    rows: dict[str, Any] = json.loads(out.read_text("utf-8")) if out.exists() else {}
+    for mode in sys.argv[3:] or list(module.MODES):
+        if mode in rows and not sys.argv[3:]:
+            continue
+        rows[mode] = played(mode, module, address)
+        out.write_text(json.dumps(rows, indent=1), "utf-8")
+        print(json.dumps(rows[mode]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
