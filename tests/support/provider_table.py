@@ -2,24 +2,30 @@
 
     python tests/support/provider_table.py PROVIDER.py OUT.json [MODE ...]
 
-Each mode is played by `python -m experiments.evaluate scenarios=tiny` of the checkout in which the
-command is given, so an older checkout is measured by the same file.
+Each mode is played by the command `evaluate` of the working directory, so an older checkout is
+measured by the same file.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
-import subprocess
+import runpy
 import sys
 import tempfile
 import threading
 import time
+import warnings
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from hydra.core.global_hydra import GlobalHydra
+
+KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 LIMITED = ("vllmnew", "vllm20", "mtlarge", "anthmax")
 """Modes that need a limit on the reply, beside those that begin with `mt_`."""
 
@@ -48,33 +54,42 @@ def model_of(mode: str, address: str) -> tuple[str, str]:
     return "openai/m", f"{address}/{mode}/v1"
 
 
+def command(words: list[str]) -> tuple[int, str]:
+    """Run the command in this process; return its exit status and what it said of errors."""
+    GlobalHydra.instance().clear()
+    said = io.StringIO()
+    sys.argv = ["evaluate", *words]
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            runpy.run_module("experiments.evaluate", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return int(end.code or 0), said.getvalue()
+    except Exception as error:  # noqa: BLE001 - the user's code, as a shell would see it
+        return 1, f"{said.getvalue()}\n{type(error).__name__}: {error}"
+    return 0, said.getvalue()
+
+
 def played(mode: str, module: Any, address: str) -> dict[str, Any]:
     """Return what came of one evaluation in a mode."""
     model, base = model_of(mode, address)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         words = [
-            sys.executable, "-W", "ignore", "-m", "experiments.evaluate", "scenarios=tiny", "limit=1",
-            "agent=native", "backend=litellm", f"backend.model={model}", f"backend.api_base={base}",
-            "backend.first_delay=0.01", "backend.retries=3", "backend.processes=0", "seed=0",
+            "scenarios=tiny", "limit=1", "agent=native", "backend=litellm",
+            f"backend.model={model}", f"backend.api_base={base}", "backend.first_delay=0.01",
+            "backend.retries=3", "backend.processes=0", "seed=0",
             "backend.response_format=object", f"out={out}",
         ]  # fmt: skip
         if mode in LIMITED or mode.startswith("mt_"):
             words.append("backend.max_tokens=8192")
-        environment = {
-            **os.environ, "OPENAI_API_KEY": "test-key-one", "ANTHROPIC_API_KEY": "test-key-two",
-            "GEMINI_API_KEY": "test-key-three", "PYTHONPATH": os.getcwd(),
-        }  # fmt: skip
         before, begun = module.HITS[mode], time.perf_counter()
-        done = subprocess.run(
-            words, capture_output=True, text=True, env=environment, timeout=300, check=False
-        )
+        status, said = command(words)
         row: dict[str, Any] = {
             "mode": mode,
-            "exit": done.returncode,
+            "exit": status,
             "attempts": module.HITS[mode] - before,
             "seconds": round(time.perf_counter() - begun, 1),
-            "message": (done.stderr.strip().splitlines() or [""])[-1][:300],
+            "message": (said.strip().splitlines() or [""])[-1][:300],
         }
         file = out / "results.json"
         if file.exists():
@@ -89,12 +104,14 @@ def played(mode: str, module: Any, address: str) -> dict[str, Any]:
 
 def main() -> None:
     """Play all modes, or those that are named, and write them down as they end."""
-    module, address = served(sys.argv[1])
-    out = Path(sys.argv[2])
+    _, path, target, *modes = sys.argv
+    sys.path.insert(0, os.getcwd())
+    warnings.simplefilter("ignore")
+    os.environ |= {name: f"test-key-{name}" for name in KEYS}
+    module, address = served(path)
+    out = Path(target)
     rows: dict[str, Any] = json.loads(out.read_text("utf-8")) if out.exists() else {}
-    for mode in sys.argv[3:] or list(module.MODES):
-        if mode in rows and not sys.argv[3:]:
-            continue
+    for mode in modes or [name for name in module.MODES if name not in rows]:
         rows[mode] = played(mode, module, address)
         out.write_text(json.dumps(rows, indent=1), "utf-8")
         print(json.dumps(rows[mode]), flush=True)

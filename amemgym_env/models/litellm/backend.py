@@ -171,6 +171,8 @@ class LitellmModel(Backend):
             _ = self._prepared
             return event_loop.shared().submit(self._attempts(_PREFLIGHT, None)).result().usage
         except TransportError as error:
+            if error.reason == "rejected":
+                raise ConfigError(f"{self.endpoint.key}: {error}") from error
             warn(f"{self.model}: no answer to the preflight call ({error}); the run begins")
             return Usage()
         finally:
@@ -326,6 +328,7 @@ class LitellmModel(Backend):
 
     def _fixed(self, call: Call) -> dict[str, Any]:
         known = connection(self.model, self.api_base, self.api_key_env)
+        known |= {"allowed_openai_params": sorted(self.extra)} if self.extra else {}
         return {**self.extra, "model": self.model, "messages": call.messages, **known}
 
     def _completed(
