@@ -2,7 +2,7 @@
 
 A wheel carries the jobs, the agents and their settings below `amemgym_env/_jobs`, so that their
 names are free for other packages; they are importable only within this command. A checkout has
-them beside the package.
+them next to the package.
 """
 
 from __future__ import annotations

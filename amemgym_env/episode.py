@@ -173,7 +173,7 @@ class Episode:
     def next_is_follow_up(self) -> bool:
         """Whether the user's next message is a plain follow-up, which a user model may word.
 
-        Late exposures and re-mentions stay the script's: what the user gives away is truth.
+        Late exposures and re-mentions stay the script's, because exposures are hidden state.
         """
         conversation = self.conversation
         if conversation is None or not self.goes_on:

@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 Cause = Literal["no_answer", "unreadable", "empty", "filtered", "context_exceeded"]
-"""Why a cell scored 0 although no choice was read; the names stand in `results.json`."""
+"""Why a cell scored 0 although no choice was read; the names are keys of `results.json`."""
 
 
 Reason = Literal[

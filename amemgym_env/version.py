@@ -1,3 +1,3 @@
-"""The version of the installed package; stands in every result."""
+"""Version of the package, recorded in every result."""
 
 VERSION = "0.1.0"

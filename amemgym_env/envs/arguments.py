@@ -67,7 +67,7 @@ def checked_scenarios(
 
 
 def checked_limit(name: str, given: Limit, default: int | None, *, least: int) -> int | None:
-    """Return the number that a limit stands for; None: no limit.
+    """Return a limit as a number; None: no limit.
 
     Raises:
         ConfigError: neither an integer of at least `least`, nor "all", nor None.

@@ -102,7 +102,7 @@ def choice_only(scripts: Sequence[Script]) -> list[Floats] | None:
 
 
 def _gram(features: Floats, rates: Floats) -> Floats:
-    """Return the normal equations of a question's choices, features beside the target."""
+    """Return the normal equations of a question's choices, with the target as last column."""
     return np.asarray(features.T @ np.column_stack([features, rates]))
 
 

@@ -107,7 +107,7 @@ def gather(
 
 
 def exposed(script: Script, period: int) -> tuple[tuple[str, str], ...]:
-    """Return what the user gives away in a period, each pair once, in order."""
+    """Return what the user exposes in a period, each pair once, in order."""
     pairs = (
         pair
         for conversation in script.periods[period]

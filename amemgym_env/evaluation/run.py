@@ -43,7 +43,7 @@ Backends = Callable[[Script], Mapping[str, Backend]]
 
 @dataclass(frozen=True)
 class Game:
-    """How scenarios are played: everything that a score depends on beside agent and models."""
+    """Settings of play: everything that a score depends on, except agent and models."""
 
     difficulty: str = "none"
     seed: int = 0

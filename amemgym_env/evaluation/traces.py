@@ -6,7 +6,7 @@ scenarios' order; within it, however deeply nested by period, one list of messag
 order of play: `[{"role": "user", "content": ...}, {"role": "assistant", "content": ...}, ...]`.
 Openers may carry the session's time on a line of its own.
 
-A trace must hold every round of the script, and what the script's user gives away in the script's
+A trace must hold every round of the script, and what the script's user exposes in the script's
 own words; anything else is an error before anything is played. Paper: AMemGym, Section 4.2.
 """
 

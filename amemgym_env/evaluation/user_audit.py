@@ -25,11 +25,11 @@ from amemgym_env.simulated.recognition import Recogniser
 
 Fault = Literal["silence", "leak", "other_value"]
 Judge = Callable[[str], Mapping[str, str] | None]
-"""Reads an utterance: the values that it gives away, by variable; None where it cannot tell."""
+"""Reads an utterance: the values that it exposes, by variable; None where it cannot tell."""
 
 
 class Finding(NamedTuple):
-    """One turn that gives away too little, too much or something else."""
+    """One turn that exposes too little, too much or something else."""
 
     period: int
     session: int
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 class TurnAudit(NamedTuple):
-    """What the turns of one scenario give away."""
+    """What the turns of one scenario expose."""
 
     turns: int
     scripted: int
@@ -52,12 +52,12 @@ class TurnAudit(NamedTuple):
     unread: int
     """Neither: no judge could tell."""
     expected: int
-    """Values that the read turns had to give away."""
+    """Values that the read turns had to expose."""
     findings: tuple[Finding, ...]
 
 
 def audit_turns(script: Script, events: Sequence[Event], judge: Judge) -> TurnAudit:
-    """Return what the last play's user turns give away beyond or below the script's truth."""
+    """Return what the last play's user turns expose beyond or below the script's truth."""
     recogniser = Recogniser(script)
     turns = last_play(events).turns
     scripted = read = unread = expected = 0
@@ -117,14 +117,14 @@ class TextReader:
         }
 
     def __call__(self, text: str) -> Mapping[str, str] | None:
-        """Return the values that an utterance gives away; None where wording alone cannot tell."""
+        """Return the values that an utterance exposes; None where wording alone cannot tell."""
         named = self._named(text)
         if not self._whole:
             return named or None
         return {**self._implied(text), **named}
 
     def _implied(self, text: str) -> dict[str, str]:
-        """Return the value of the nearest exposure, where the text reads like a giveaway."""
+        """Return the value of the nearest exposure, where the text reads like an exposure."""
         vector = DEFAULT([text])[0]
         nearest: list[tuple[float, Topic, Exposures]] = []
         for topic in self._topics:
@@ -157,7 +157,7 @@ class TextReader:
 
 @cache
 def _exposures(topic: Topic) -> tuple[Vectors, tuple[Exposures, ...]]:
-    """Return the vectors of a topic's exposing texts, and what each gives away."""
+    """Return the vectors of a topic's exposing texts, and what each exposes."""
     texts: list[str] = []
     pairs: list[Exposures] = []
     for variable, values in topic.variables.items():

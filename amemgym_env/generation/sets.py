@@ -106,7 +106,7 @@ def recipe(name: str) -> Recipe | None:
         return RECIPES[name]
     head, *parts = name.split(":")
     if not parts or "/" in head or "\\" in head or len(head) == 1 or Path(name).exists():
-        # A colon also stands in paths; a single letter before it is a drive.
+        # Paths contain colons too; a single letter before one is a drive.
         return None
     return _parsed(name, head, parts)
 

@@ -19,7 +19,7 @@ class Status(StrEnum):
 
     APPLIED = "applied"
     REFRESHED = "refreshed"
-    """ADD of a text that stands there: the entry's time and turn became the present ones."""
+    """ADD of a text that the bank holds: the entry gets the current time and turn."""
     NOOP = "noop"
     FULL = "full"
     UNKNOWN = "unknown_id"

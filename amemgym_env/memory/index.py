@@ -64,7 +64,7 @@ class NumpyStore:
     """The exact store: all vectors in one matrix that grows by doubling.
 
     A removed row stays as a gap until a third of the rows are gaps, so that no operation moves
-    the whole matrix, and rows always stand in the bank's order.
+    the whole matrix, and rows are always in the bank's order.
     """
 
     def __init__(self, width: int) -> None:

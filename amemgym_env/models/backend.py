@@ -36,7 +36,7 @@ class Completion(NamedTuple):
     cause: Cause | None = None
     """Why there is nothing to read, although the provider answered."""
     details: Mapping[str, Any] | None = None
-    """What the record keeps beside: the model's version, parameters that were not applied, ..."""
+    """Further recorded facts: the model's version, parameters that were not applied, ..."""
 
 
 class Backend(ABC):

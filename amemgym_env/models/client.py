@@ -114,7 +114,7 @@ class Models:
     def ask_all(self, prompts: Sequence[Prompt[T]]) -> list[Outcome[T]]:
         """Return the outcomes of independent prompts, in order, asked at once where possible.
 
-        A call that failed for good stands in its outcome's `error`; the others are unharmed.
+        The error of a failed call is in its outcome's `error`; other calls are not affected.
 
         Raises:
             BudgetExceeded: the run's budget is spent.

@@ -16,7 +16,7 @@ _LOOKS_SECRET = re.compile(
 )
 _URL_USER = re.compile(r"(?<=://)[^/\s@]+@")
 _SHORTEST = 8
-"""Shorter values of the environment are words that may stand in any text."""
+"""Shorter values of environment variables may be ordinary words."""
 
 REDACTED = "[redacted]"
 

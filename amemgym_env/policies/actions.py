@@ -80,7 +80,7 @@ def oldest(entries: Sequence[Entry]) -> int:
 def memory_operations(
     action: int, message: str, entries: Sequence[Entry], capacity: int, nearest: int
 ) -> tuple[Operation, ...]:
-    """Return the operations that a `MemoryAction` stands for.
+    """Return the operations of a `MemoryAction`.
 
     `message` is the text that is written, `entries` the bank, `nearest` the position of the entry
     that is most similar to the message (any number when the bank is empty).
@@ -105,7 +105,7 @@ def legal_memory_actions(count: int) -> tuple[bool, bool, bool, bool]:
 def slot_operations(
     action: int, message: str, entries: Sequence[Entry], capacity: int
 ) -> tuple[Operation, ...]:
-    """Return the operations that a slot action stands for."""
+    """Return the operations of a slot action."""
     if action == 0:
         return _NOTHING
     if action == 1:

@@ -71,7 +71,7 @@ class FeatureSet:
     question_blind: bool = False
     """The questions of past exams are withheld."""
     privileged: bool = False
-    """Truth: how many needed variables a text gives away. For diagnosis only."""
+    """Hidden state: number of needed variables that a text exposes. For diagnosis only."""
     embedder: str = DEFAULT.name
     width: int = DEFAULT.width
 
@@ -127,7 +127,7 @@ class FeatureSet:
 class ObservationInputs(NamedTuple):
     """Inputs of an observation: one message and one bank of n entries."""
 
-    message: Floats  # (texts + places,) a text's row with where its round stands
+    message: Floats  # (texts + places,) a text's row with the position of its round
     rows: Floats  # (any, texts + places) rows, those of the entries among them
     numbers: Sequence[int]  # n, which row is an entry's
     similarities: Sequence[int]  # n, integers
@@ -311,7 +311,7 @@ class TextFeatures:
         questions = self._embedder(list(() if self.features.question_blind else asked))
         rows = text_rows(texts, vectors, questions, self._profile)
         if self.features.privileged:
-            # Nobody who sees texts alone knows what they give away.
+            # Exposures are unknown to those who see texts alone.
             rows = np.concatenate([rows, np.zeros((len(rows), 1), np.float32)], axis=1)
         nearest = nearest_questions(vectors, questions).tolist()
         here = place_row(turn, *place, len(questions) > 0)

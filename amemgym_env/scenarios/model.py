@@ -62,7 +62,7 @@ class Question(_Part):
 
 
 class Session(_Part):
-    """One conversation: when it takes place, its opener and what the opener gives away."""
+    """One conversation: when it takes place, its opener and what the opener exposes."""
 
     query: str
     exposed_states: dict[str, StrictStr]

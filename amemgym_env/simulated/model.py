@@ -183,7 +183,7 @@ class SimulatedModel(Backend):
                 if self._overlooked(
                     variable, value, len(shown), asked_by_name=mechanism == "state"
                 ):
-                    continue  # an older mention may still stand
+                    continue  # an older mention may remain
                 got = Belief(value, place)
                 if found.speaker == "assistant" and not self._believed(variable, value):
                     assistant_claims[variable] = got

@@ -17,7 +17,7 @@ from amemgym_env.scenarios.model import Scenario
 
 RUNS = Path("runs")
 SWEEP_NOTES = frozenset(("job.json", "job.lock", "traceback.txt"))
-"""Files by which a sweep says how a run went; they may stand there before the run begins."""
+"""Status files of a sweep; they may exist before the run begins."""
 
 
 class RunFolder:
@@ -65,7 +65,7 @@ class RunFolder:
         return write(self.path / "results.json", text)
 
     def _empty(self) -> bool:
-        """Whether nothing stands here but what a sweep notes about its job."""
+        """Whether the folder holds nothing but a sweep's status files."""
         if not self.path.exists():
             return True
         return all(entry.name in SWEEP_NOTES for entry in self.path.iterdir())

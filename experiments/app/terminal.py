@@ -24,7 +24,7 @@ MEANINGS = {
     "initial_state": "the values of period 0 for ever",
     "never_write": "the same model, and a memory that stays empty",
 }
-"""What the rows below the agents say, in the order in which they stand."""
+"""Explanations of the rows below the agents, in order."""
 
 ORACLE = "one_period_late"
 """The one row that is an oracle, not a floor: it needs the true values."""
@@ -109,7 +109,7 @@ def title(run: ResultsFile) -> str:
 
 
 def notes(run: ResultsFile) -> list[str]:
-    """Return what a reader must know beside the scores, one line each."""
+    """Return notes on the scores, one line each."""
     lines = without_score(run)
     if run.causes:
         lines.append("wrong without a choice" + _by_cause(run.causes))
@@ -169,7 +169,7 @@ def _chooses(run: ResultsFile) -> bool:
 
 
 def print_comparison(runs: Sequence[ResultsFile], console: Console | None = None) -> None:
-    """Print the table and what must be known beside it."""
+    """Print the table and its notes."""
     console = console or terminal()
     console.print(comparison(runs))
     if ORACLE in runs[0].floors:

@@ -2,7 +2,7 @@
 
 Seeds are nested in scenarios: each scenario is played once under each seed (options' order, the
 simulated model's luck, a real model's seed where it takes one). The run's results are those of the
-first seed, with the summary beside them; every seed's own run stands in a folder below.
+first seed, with the summary; every seed's run has a folder below.
 """
 
 from __future__ import annotations

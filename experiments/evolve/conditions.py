@@ -146,7 +146,7 @@ def control(
 
         changed = replace(improve, instead=instead)
     elif name == "random_types":
-        changed = RandomTypes(main.lengths(stage.kind), foreign_matters())
+        changed = RandomTypes(main.lengths(stage.kind), foreign_variables())
     else:
         changed = replace(improve, half=True)
     return play(stage, name, scenarios, improve=changed)
@@ -158,8 +158,8 @@ def oracle(script: Script) -> WritingPolicy:
     return WritingPolicy((*INFORMATION_TYPES, *(name.replace("_", " ") for name in needed)))
 
 
-def foreign_matters() -> list[str]:
-    """Return what questions of training topics need, as words: matters of nobody in the run."""
+def foreign_variables() -> list[str]:
+    """Return what questions of training topics need, as words; nobody in the run has them."""
     found = (name for item in topics("train") for name in item.variables)
     return [name.replace("_", " ") for name in dict.fromkeys(found)]
 
@@ -215,7 +215,7 @@ def emptied(stage: Experiment, scenario: Scenario, policy: WritingPolicy) -> Res
 
 
 def guard(stage: Experiment, scenarios: Sequence[Scenario]) -> Callable[[WritingPolicy], float]:
-    """Return what a policy is worth on held-out scenarios: the mean accuracy, played once each."""
+    """Return a policy's mean accuracy on held-out scenarios, each played once."""
     known: dict[WritingPolicy, float] = {}
     game = replace(stage.game, diagnosis=False, upper_bound=False)
 

@@ -103,7 +103,7 @@ def propose(
 
 
 Score = Callable[[WritingPolicy], float]
-"""What a policy is worth on scenarios that are held out from evolution."""
+"""Score of a policy on scenarios held out from evolution."""
 
 
 def step(
@@ -128,10 +128,10 @@ def step(
     usable = [place for place, item in enumerate(made) if item.policy is not None]
     after, status, present = policy, made[0].status, None
     if usable:
-        worth = [float("-inf") if value is None else value for value in scores]
-        best = max(usable, key=lambda place: (worth[place], -place))
+        usable_scores = [float("-inf") if value is None else value for value in scores]
+        best = max(usable, key=lambda place: (usable_scores[place], -place))
         present = None if score is None else score(policy)
-        accepted = present is None or worth[best] >= present
+        accepted = present is None or usable_scores[best] >= present
         status = "accepted" if accepted else "rejected"
         chosen = made[best].policy
         after = chosen if accepted and chosen is not None else policy
@@ -188,11 +188,11 @@ class FromFeedback:
 
 @dataclass(frozen=True)
 class RandomTypes:
-    """A control: as many special types as an evolution had, drawn from matters of other people."""
+    """Control with as many special types, drawn from the variables of other people."""
 
     lengths: Mapping[tuple[str, int], int]
     """(scenario, period) -> number of types after the evolution's step."""
-    matters: Sequence[str]
+    variables: Sequence[str]
 
     def __call__(
         self, script: Script, agent: Any, policy: WritingPolicy, seen: Evidence
@@ -200,15 +200,15 @@ class RandomTypes:
         """Return the record of a step that saw nothing."""
         name = script.scenario.id
         count = self.lengths.get((name, seen.period), len(policy.information_types))
-        after = WritingPolicy(drawn_types(script, self.matters, count))
+        after = WritingPolicy(drawn_types(script, self.variables, count))
         return EvolutionStep("drawn", after, before=policy, difference=difference(policy, after))
 
 
-def drawn_types(script: Script, matters: Sequence[str], count: int) -> tuple[str, ...]:
-    """Return the general types and matters drawn for a script, `count` in all."""
+def drawn_types(script: Script, variables: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return the general types and variables drawn for a script, `count` in all."""
     own = {variable.replace("_", " ") for variable in script.scenario.variables}
-    order = permutation(len(matters), "random types", script.scenario.id, script.seed)
-    others = [matters[place] for place in order if matters[place] not in own]
+    order = permutation(len(variables), "random types", script.scenario.id, script.seed)
+    others = [variables[place] for place in order if variables[place] not in own]
     return (*INFORMATION_TYPES, *others)[:count]
 
 

@@ -17,7 +17,7 @@ from amemgym_env.models.events import EvolutionStep, WritingPolicy, read_step
 from amemgym_env.models.journal import FileJournal
 from amemgym_env.scenarios.model import Scenario
 from experiments.app.run_folder import write
-from experiments.evolve.conditions import Experiment, Played, foreign_matters, guard, play
+from experiments.evolve.conditions import Experiment, Played, foreign_variables, guard, play
 from experiments.evolve.loop import Target, drawn_types, step
 
 
@@ -118,10 +118,10 @@ def measured(stage: Experiment, name: str, part: Division, policy: WritingPolicy
 
 def random_policy(stage: Experiment, name: str, part: Division, count: int) -> Played:
     """Play a fold's unseen users with as many random types."""
-    matters = foreign_matters()
+    variables = foreign_variables()
     return play(
         stage,
         f"{name}/random",
         part.unseen,
-        start=lambda script: WritingPolicy(drawn_types(script, matters, count)),
+        start=lambda script: WritingPolicy(drawn_types(script, variables, count)),
     )

@@ -225,7 +225,7 @@ def _how(settings: EvolveSettings, name: str) -> population.Shared:
 
 
 def _emptied(stage: Experiment, scenarios: Sequence[Scenario], main: Played) -> dict[str, Any]:
-    """Return for how many users the evolved prompt with emptied dialogues is worth nothing."""
+    """Return the number of users whose emptied dialogues score as never writing does."""
     results = [emptied(stage, item, main.policy(item.id)).scenarios[0] for item in scenarios]
     equal = sum(
         np.array_equal(result.accuracy, result.never_write, equal_nan=True) for result in results

@@ -102,7 +102,7 @@ class ArrayEpisodes:
         # A bank never holds more than every text of a script.
         height = min(self.capacity, pool.texts - 2)
         # The last row is always empty: what moves up comes from there, writes to nowhere go there.
-        # In front of it stand the similarities to the present messages, so one sum goes over both.
+        # The first half holds the similarities to the current messages, so one sum covers both.
         self.banks = np.zeros((2, height + 1, self.num_envs), np.int32)
         self._store = self.banks[1]
         self._store[: len(self.slots)] = self.slots
@@ -239,9 +239,9 @@ class ArrayEpisodes:
         return positions
 
     def duplicates(self, adding: Bools) -> Slots | None:
-        """Return where the message already stands, in the banks of `adding`; `NOWHERE` elsewhere.
+        """Return the position of the same text in the banks of `adding`, `NOWHERE` elsewhere.
 
-        None stands for nowhere at all. A message that was never said before has no duplicate_of.
+        None means nowhere at all. Only a repeated message can have a duplicate.
         """
         ranking = self.ranking()
         alike = ranking.similarities[0] >= ranking.facts[:, 0, DUPLICATE_SIMILARITY]

@@ -16,8 +16,8 @@ from amemgym_env.envs.memory.tables import ScriptTables
 class Expectation:
     """The expected accuracy of one script's exams.
 
-    `top_k` entries are retrieved for a question; a stale value that stands beside the newest is
-    taken with probability `confusion`.
+    `top_k` entries are retrieved for a question; a stale value is read instead of the
+    newest with probability `confusion`.
     """
 
     def __init__(self, tables: ScriptTables, top_k: int, confusion: float) -> None:
@@ -29,7 +29,7 @@ class Expectation:
         self._counts = tables.counts.reshape(*tables.counts.shape[:2], -1)
         values = tables.counts.shape[2]
         self._strides = [values ** (self._depth - 1 - place) for place in range(self._depth)]
-        # For each question, the few texts that give away something it needs.
+        # For each question, the few texts that expose something it needs.
         self._given: list[dict[int, list[tuple[int, int]]]] = [{} for _ in self._counts]
         for text, place in zip(*np.nonzero(tables.pairs >= 0), strict=True):
             variable, question = divmod(int(tables.pairs[text, place]), len(self._counts))

@@ -209,13 +209,13 @@ class Pool:
         self.rows = np.zeros((rows, texts, columns), np.float32)
         self.similarity = np.full((rows, texts, texts), NOTHING, np.int16)
         # What an exam needs to know of a text: (1 + M, rows, T, Q). First the similarity to each
-        # question, shifted, then for each needed variable the value given away, dated.
+        # question, shifted, then for each needed variable the value exposed, dated.
         self.exam_facts = np.zeros((1 + self.depth, rows, texts, questions), np.int32)
         self.exam_facts[0] = NOTHING << SIMILARITY_SHIFT
         self.date_shift = int(self.values**self.depth).bit_length()
         self.pairs = np.full((rows, texts, self.values_exposed), -1, np.int16)
         self.codes = np.zeros((rows, texts, self.values_exposed), np.uint8)
-        # Small facts of a text stand together, so that one look-up fetches them all.
+        # Small facts of a text are adjacent, so that one look-up fetches them all.
         self.text_facts = np.full((rows, texts, 4), -1, np.int16)
         self._name_facts()
         self.duplicate_of = np.zeros((rows, texts), np.int32)
@@ -316,7 +316,7 @@ class Pool:
         facts[1:] = 0
         text, place = np.nonzero(table.pairs >= 0)
         which = variable[text, place].astype(np.int64)
-        # The later text has the larger number; below it stands where the value leads in `counts`.
+        # The later text has the larger number; the low bits hold the value's step in `counts`.
         step = table.codes[text, place] * self.values ** (self.depth - 1 - which)
         facts[1 + which, text, question[text, place]] = (text << self.date_shift) + step
 

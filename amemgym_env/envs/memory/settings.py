@@ -94,7 +94,7 @@ class MemoryEnvSettings:
     pool: Pool
     capacity: int
     top_k: int
-    """No limit is the largest integer that matters: the bank's capacity."""
+    """Without a limit: the bank's capacity."""
     confusion: float
     reward: Literal["period", "terminal"]
     max_steps: int | None

@@ -34,7 +34,7 @@ class ScriptTables:
     """The arrays of one script with U rounds, Q questions and P periods.
 
     A question's needed variables are numbered 0..M-1, their values from 1; 0 is unknown. A text
-    gives away at most E values, counted for each question that needs them.
+    exposes at most E values, counted for each question that needs them.
     """
 
     scenario_id: str
@@ -42,8 +42,8 @@ class ScriptTables:
     rows: npt.NDArray[np.float32]  # (U + 1, columns) features of each text and its round
     similarity: npt.NDArray[np.int16]  # (U + 1, U + 1) of text to text
     question_similarity: npt.NDArray[np.int16]  # (Q, U + 1) of the exam's query to text
-    pairs: npt.NDArray[np.int16]  # (U + 1, E) what a text gives away: variable * Q + question, -1
-    codes: Bytes  # (U + 1, E) the values given away
+    pairs: npt.NDArray[np.int16]  # (U + 1, E) what a text exposes: variable * Q + question, -1
+    codes: Bytes  # (U + 1, E) the values exposed
     nearest_question: npt.NDArray[np.int16]  # (U + 1,) question most similar to a text, -1: none
     duplicate_of: npt.NDArray[np.int32]  # (U + 1,) first round with the same text
     counts: Bytes  # (Q, choices, *(values + 1,) * M) see `agreement_counts`

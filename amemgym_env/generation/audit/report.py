@@ -146,7 +146,7 @@ def audit(
         *_choices(joined(tables)),
         *_forms(utterances, foreign),
         *_texts(counts, len(contradicting), foreign),
-        *_giveaways(quiet, flagged),
+        *_exposing_texts(quiet, flagged),
         *_variety(counts),
         *_shape(counts),
     )
@@ -194,7 +194,7 @@ def _texts(counts: Counts, contradicting: int, foreign: bool) -> Iterator[Figure
     yield Figure("utterances that contradict the state", known, high=0, note=note)
 
 
-def _giveaways(
+def _exposing_texts(
     quiet: dict[str, dict[str, Topic]], flagged: dict[str, tuple[str, ...]]
 ) -> Iterator[Figure]:
     # The limits are twice what the reader flags by mistake among texts known to be quiet.

@@ -42,7 +42,7 @@ class Settings:
     extra_change: float = 0.04
     """Probability that one variable more than `changes_per_period` changes in a period."""
     joint_initial: float = 0.755
-    """Share of questions whose first two variables are given away at once in period 0."""
+    """Share of questions whose first two variables are exposed at once in period 0."""
     joint_later: float = 0.57
     """Mean number of such double exposures in a later period, as far as changes allow."""
     gradual: float = 0.85

@@ -108,7 +108,7 @@ class RoundTrip(Generic[K, R]):
         return found
 
     def taken(self, kept: Mapping[K, str]) -> set[tuple[int, str]]:
-        """Return the texts that stand already, each with its family."""
+        """Return the accepted texts, each with its family."""
         return {(self.family(key), text) for key, text in kept.items()}
 
     @abstractmethod
@@ -149,7 +149,7 @@ class UtteranceTrip(RoundTrip[Place, Mapping[str, str]]):
         self._plan = plan
         self._events = events
         self._others = others
-        """Utterances of the scenario that stand already."""
+        """Accepted utterances of the scenario."""
 
     def taken(self, kept: Mapping[Place, str]) -> set[tuple[int, str]]:
         """Return all utterances of the scenario so far."""
@@ -164,7 +164,7 @@ class UtteranceTrip(RoundTrip[Place, Mapping[str, str]]):
         return UtteranceReading(text, self._plan.schema)
 
     def problem(self, key: Place, read: Mapping[str, str]) -> str | None:
-        """Return a value that is not given away, or one given away that is not so.
+        """Return a value that is not exposed, or one exposed that is not so.
 
         Another value than the exposed ones may show if it is true: nothing false is learnt.
         """

@@ -135,7 +135,7 @@ class ScenarioPipeline:
             raise GenerationError(
                 "questions",
                 f"{self.settings.questions} wanted + {self.options.spare_questions} spare - "
-                f"{len(self.given_up)} given up leave too few; given up: {why}",
+                f"{len(self.given_up)} dropped leave too few; dropped: {why}",
             )
 
     def _drafts(self) -> list[Draft]:

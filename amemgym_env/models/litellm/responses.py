@@ -32,7 +32,7 @@ class Answered(NamedTuple):
     usd: float | None
     """By litellm's price table, with what it knows about cached tokens and tiers."""
     details: Mapping[str, Any]
-    """What the record keeps beside: the model's version; thoughts that came apart from the text;
+    """Further recorded facts: the model's version; thoughts that came apart from the text;
     the provider's sum of tokens where it is another; how many keys were taken out of the text."""
 
 

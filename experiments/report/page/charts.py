@@ -173,7 +173,7 @@ def scatter(name: str, points: Sequence[tuple[str, float, float]], unit: str, ax
 
 
 def bars(name: str, chosen: Sequence[float], right: Sequence[float], series: int) -> str:
-    """Return how often each position was chosen, with a tick where the right answer stands."""
+    """Return how often each position was chosen, with a tick at the right answer."""
     top = max([0.3, *chosen, *right])
     x, y = Scale(0, len(chosen), 34, WIDTH - 10), Scale(0, top, 126, 10)
     parts = _y_axis(y, 34, WIDTH - 10)
@@ -183,7 +183,7 @@ def bars(name: str, chosen: Sequence[float], right: Sequence[float], series: int
         parts.append(box(left, y(one), wide, y(0) - y(one), f"bar {color(series)}", tip))
         parts.append(line(left - 3, y(other), left + wide + 3, y(other), "truth"))
         parts.append(text(str(index + 1), x(index + 0.5), 142, "small", "middle"))
-    said = "Share of answers by position as shown; ticks: where the right answer stands."
+    said = "Share of answers by position as shown; ticks: position of the right answer."
     return picture(f"Positions chosen by {name}", said, WIDTH, 150, *parts)
 
 
@@ -207,7 +207,7 @@ def curve(name: str, x_values: Sequence[float], rows: Mapping[str, Sequence[floa
 
 
 def legend(names: Sequence[str], top: float) -> list[str]:
-    """Return the names of the series beside their marks, two a row."""
+    """Return the legend of the series, two a row."""
     parts = []
     for index, label in enumerate(names):
         x, y = 24 + (WIDTH - 30) / 2 * (index % 2), top + 10 + 20 * (index // 2)

@@ -1,6 +1,6 @@
 """Assembly of the page: sections, data, styles and scripts in one self-contained file.
 
-Above `MOST_INLINE` scenarios their records lie in script files beside the page, one each, which
+Above `MOST_INLINE` scenarios their records are in script files next to the page, one each, which
 the page loads when a reader asks for them; so it opens as quickly with a thousand scenarios.
 """
 
@@ -39,7 +39,7 @@ MOST_INLINE = 50
 
 
 class Page(NamedTuple):
-    """A page and the files that lie beside it, by name."""
+    """A page and its accompanying files, by name."""
 
     html: str
     beside: Mapping[str, str]
@@ -103,7 +103,7 @@ def build(
 
 
 def save(page: Page, out: Path, pictures: bool) -> list[Path]:
-    """Write a page with what lies beside it; return the files, the page first."""
+    """Write a page and its accompanying files; return the files, the page first."""
     files = [write(out, page.html)]
     files += [write(out.parent / name, text) for name, text in page.beside.items()]
     if pictures:
@@ -113,7 +113,7 @@ def save(page: Page, out: Path, pictures: bool) -> list[Path]:
 
 
 def in_script(content: str) -> str:
-    """Return JSON that stays JSON and cannot end the script element that it stands in."""
+    """Return JSON that cannot end its script element."""
     return (
         content.replace("<", "\\u003c")
         .replace(">", "\\u003e")
@@ -130,7 +130,7 @@ def _filled(template: str, parts: Mapping[str, str]) -> str:
 def _policy(script: str) -> str:
     """Return a policy under which nothing runs but the page's own script, and nothing is fetched.
 
-    Record files beside the page are `file:` or the page's own origin; texts of scenarios cannot
+    Record files next to the page are `file:` or the page's own origin; texts of scenarios cannot
     become code even if a browser read them as markup.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -203,7 +203,7 @@ def _settings(runs: Sequence[Run]) -> str:
 
 
 def _file(svg: str) -> str:
-    """Return a picture as a file of its own: with its colours and a ground to stand on."""
+    """Return a picture as a file of its own: with its colours and a background."""
     style = (HERE / "charts.css").read_text("utf-8")
     ground = '<rect class="backdrop" width="100%" height="100%"/>'
     opening, rest = svg.split(">", 1)

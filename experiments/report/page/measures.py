@@ -1,6 +1,6 @@
 """Measures of a run that results.json does not hold: by period, by answer position, and cost.
 
-Numbers that stand in results.json are taken from there and never computed again.
+Numbers in results.json are taken from there and never computed again.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Run:
     results: dict[str, ScenarioResult] = field(default_factory=dict)
     """What the journals say, by scenario id; filled while the inspection is made."""
     notes: list[str] = field(default_factory=list)
-    """What a reader must know beside the scores."""
+    """Notes on the scores."""
 
     @property
     def journals(self) -> Path:

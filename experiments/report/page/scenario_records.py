@@ -29,7 +29,7 @@ class ScenarioRecord(NamedTuple):
     content: str
     """JSON: {truth, plays by run name}."""
     first: list[int]
-    """[variable, period] of a cell worth looking at: the first failure."""
+    """[variable, period] of the first failure."""
 
 
 def scenario_records(

@@ -26,7 +26,7 @@ class Table(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     floors: Sequence[Sequence[Cell]] = ()
-    """Rows that stand below the others however these are sorted."""
+    """Rows below the others, whatever the sort order."""
     meanings: Mapping[str, str] = {}
     """What names of columns and of rows mean."""
 
@@ -163,7 +163,7 @@ def failures(runs: Sequence[Run], measures: Sequence[Measures]) -> Table:
 
 
 def costs(runs: Sequence[Run], measures: Sequence[Measures]) -> Table:
-    """Return what agents cost a scenario, beside their scores."""
+    """Return cost per scenario and score by agent."""
     header = ["agent", "calls", "tokens", "US$", "seconds", "overall", "memory"]
     rows = []
     for run, measured in zip(runs, measures, strict=True):
