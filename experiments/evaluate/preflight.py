@@ -21,6 +21,8 @@ def preflight(backends: Mapping[str, Backend], folder: Path) -> None:
     for role, backend in backends.items():
         if isinstance(backend, LitellmModel) and not backend.offline:
             usage = backend.preflight()
+            if not usage.calls:
+                continue
             used[role] = {"model": backend.model, **usage.to_json()}
             print(
                 f"preflight: {backend.model} answered ({usage.tokens} tokens, not in the results)",

@@ -1,6 +1,7 @@
 """Table of all modes of a provider server: outcome, attempts and exit status of a whole evaluation.
 
     python tests/support/provider_table.py PROVIDER.py OUT.json [MODE ...]
+    python tests/support/provider_table.py page BEFORE.json AFTER.json > docs/provider-modes.md
 
 Each mode is played by the command `evaluate` of the working directory, so an older checkout is
 measured by the same file.
@@ -102,8 +103,77 @@ def played(mode: str, module: Any, address: str) -> dict[str, Any]:
     return row
 
 
+WHY = {
+    "toolcall": "no tool was offered, and the text is empty: the model's failure",
+    "reasononly": "thoughts are not an answer: the model's failure",
+    "gemempty": "the provider says that the model stopped by itself: its empty answer",
+    "gemmax": "all of the reply's tokens went into thoughts: the model's empty answer",
+    "ollamathink": "as `gemmax`",
+    "anthpause": "nothing was said, and no tool was offered: the model's empty answer",
+    "anthctx": "the reply was cut by the window: the model's, unreadable",
+    "groq413": "a limit per minute of the account, whatever the status: wait",
+    "gh413": "a limit in tokens is the model's window",
+    "azure_down404": "a model that is loading comes up: wait",
+    "lmstudio400": "a model that crashed is loaded again: wait",
+    "html200": "a page is never the model's: wait",
+    "s409": "a conflict passes: wait",
+    "s425": "too early: wait",
+    "s498": "capacity comes back: wait",
+    "gemloc": "no call from here can pass: settings",
+    "gemkeyexp": "as a refused key",
+    "ollamanoeval": "tokens that are not counted are estimated",
+    "nousage": "tokens that are not counted are estimated",
+    "topperr": "an error beside half an answer: the provider broke off",
+    "eostext": "a special token after the object is no text of the answer",
+    "trunc4096": "tiny's prompts are far below 4,096 tokens: nothing is cut",
+    "ollamacut": "as `trunc4096`; longer prompts are counted in `cut_prompts`",
+}
+"""Reasons for outcomes that no known fault names."""
+
+
+def outcome(row: dict[str, Any]) -> str:
+    """Return what came of a mode, in words."""
+    if "overall" not in row:
+        return "settings error"
+    parts = [
+        f"limit lowered to {name[11:]}" if name.startswith("max_tokens:") else f"without `{name}`"
+        for name in row["dropped_parameters"] or []
+    ]
+    if row["unscored"]:
+        parts.insert(0, "unscored: " + ", ".join(row["unscored_causes"]))
+    elif row["causes"]:
+        parts.insert(0, "wrong: " + ", ".join(row["causes"]))
+    else:
+        parts.insert(0, "scored")
+    return ", ".join(parts)
+
+
+def page(before: dict[str, Any], after: dict[str, Any]) -> str:
+    """Return the table as a page of the documentation."""
+    lines = [
+        "# Provider modes",
+        "",
+        "What came of ways in which providers answer, each by a whole `evaluate` of one scenario",
+        "of `tiny` (4 exam cells; 19 calls without faults, and 1 of the preflight) with",
+        "`retries=3`: commit a6c289f before, and now. Made by `tests/support/provider_table.py`.",
+        "",
+        "| mode | before | attempts | exit | now | attempts | exit | why |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for mode, old in before.items():
+        new = after[mode]
+        cells = [f"`{mode}`", outcome(old), old["attempts"], old["exit"]]
+        cells += [outcome(new), new["attempts"], new["exit"], WHY.get(mode, "")]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Play all modes, or those that are named, and write them down as they end."""
+    if sys.argv[1] == "page":
+        documents = [json.loads(Path(file).read_text("utf-8")) for file in sys.argv[2:4]]
+        print(page(*documents), end="")
+        return
     _, path, target, *modes = sys.argv
     sys.path.insert(0, os.getcwd())
     warnings.simplefilter("ignore")
