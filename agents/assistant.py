@@ -1,4 +1,4 @@
-"""What all assistants share: a short-term window, and speaking with memories before them.
+"""Base of all assistants: short-term window, and calls with memories in the context.
 
 After a round its two messages join the window. When the window holds `freq + ns` messages or more,
 the oldest `freq` leave it and are written to long-term memory. The window carries over sessions

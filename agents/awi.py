@@ -1,4 +1,4 @@
-"""AWI: a dictionary of facts that a model keeps, all of it in the context.
+"""AWI: a dictionary of facts that a model maintains, all of it in the context.
 
 Each label is one entry of the bank, its text `label: fact`. Labels are compared without case, outer
 space and separators, so one attribute is not split by spelling; a label holds one text, which a

@@ -1,4 +1,4 @@
-"""An assistant whose memory is managed by a trained policy.
+"""Policy assistant: a trained policy edits the memory, the model only speaks and answers.
 
 The policy decides on every user message as soon as it is said, as it was trained; entries are
 messages as shown. A model, real or simulated, is its tongue only.
@@ -23,7 +23,7 @@ class PolicyAgent(Assistant):
     Args:
         models: speak and answer.
         policy: decides the operations; see `amemgym_env.policies.checkpoint.load`.
-        ns: messages kept verbatim beside the memory; 0 as in training.
+        ns: messages kept verbatim in addition to the memory; 0 as in training.
         top_k: entries shown for a message or question.
         embedder: that of the policy's features.
     """

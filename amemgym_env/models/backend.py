@@ -1,4 +1,4 @@
-"""One call of a language model, and a backend: what turns its messages into text."""
+"""Backend: the interface of a language model, with the call and its completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A budget of dollars and tokens: what is spent, what is under way, and when to stop."""
+"""Budget of dollars and tokens: usage so far, calls under way, refusal of the next call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from amemgym_env.models.usage import Usage
 class Budget:
     """Counts what calls cost and refuses the call that would begin after the budget is spent.
 
-    Calls under way are counted with an estimate, so that many at once do not overrun it together.
+    Calls under way are counted with an estimate; many at once do not overrun the budget together.
     """
 
     def __init__(self, usd: float | None = None, tokens: int | None = None) -> None:

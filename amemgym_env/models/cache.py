@@ -1,4 +1,4 @@
-"""An optional disk cache of completed calls, by model, parameters and messages.
+"""Disk cache of completed calls, by model, parameters and messages.
 
 One SQLite file in write-ahead mode: many threads and processes may use it at once, and a process
 that is killed loses nothing that it had stored. Failed calls are not kept. No secrets are in it.

@@ -1,4 +1,4 @@
-"""What executes Prompts: backends differ in one method, everything else is shared.
+"""Models: the client that agents and drivers use to execute prompts.
 
 `Backend.complete(call)` turns messages into text. `Models` is what agents and drivers are handed:
 it chooses the backend for a role, renders, parses, records every call as it happens, keeps the

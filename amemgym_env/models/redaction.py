@@ -1,4 +1,4 @@
-"""Keeps secrets out of everything that is written: errors, records, logs.
+"""Redaction of secrets in errors, records and logs.
 
 Keys come from the environment alone and stay there. What a provider or a library says may echo
 them, so its words pass through here first.

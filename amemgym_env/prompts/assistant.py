@@ -1,4 +1,4 @@
-"""Every call of a language model that playing and scoring an episode needs.
+"""Prompts of an episode: replies, follow-ups of the user, exams, state queries.
 
 The texts are the project's own. How they are put together (what the assistant sees, and where)
 follows the benchmark: a system message with the memories, the short-term window, then the user's
@@ -99,7 +99,7 @@ class AssistantReply(_Text):
 
 @dataclass(frozen=True)
 class UserFollowUp(_Text):
-    """The simulated user's next turn. It is told the schema only to keep its values to itself."""
+    """The simulated user's next turn. The schema is given only to keep its values out."""
 
     profile: str
     date: str
@@ -212,7 +212,7 @@ PLAYING: tuple[type[Prompt[Any]], ...] = (
     MemoryDecision,
     DictionaryUpdate,
 )
-"""All prompts of an episode; golden texts of each stand in the tests."""
+"""All prompts of an episode."""
 
 KINDS: dict[str, type[Prompt[Any]]] = {prompt.kind: prompt for prompt in PLAYING}
 

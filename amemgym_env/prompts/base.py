@@ -1,4 +1,4 @@
-"""A Prompt: one call of a language model as a typed object.
+"""Prompt: one call of a language model as a typed object.
 
 It renders itself as messages from a template, and parses the model's text into a typed result;
 `parse` raises, never guesses. A template's placeholders are `{name}` for the prompt's own names
@@ -40,7 +40,7 @@ class Prompt(ABC, Generic[T_co]):
     kind: ClassVar[str]
     """Name of the call, and of its template file."""
     version: ClassVar[int] = 1
-    """Raised with every change of the text that can move a score; stands in results."""
+    """Raised with every change of the text that can change a score; recorded in results."""
     role: ClassVar[Role]
     template: ClassVar[str]
     """The built-in text, with `{name}` for each of `placeholders`."""

@@ -1,4 +1,4 @@
-"""The calls in which an agent improves its own memory policy from an environment's feedback.
+"""Prompts of self-evolution: proposals of a better memory policy from feedback.
 
 The policy is the list of information types in the prompts that write memory, or the whole text of
 one such prompt. Paper: AMemGym, Section 5 (self-evolution); the texts are the project's own.
@@ -100,7 +100,7 @@ class PromptEvolution(Prompt[str]):
 
     prompt: str
     names: tuple[str, ...]
-    """Names that are filled when the prompt is used; each must stand in the text."""
+    """Names that are filled when the prompt is used; the text must hold each."""
     feedback: str
     number: int = 1
     count: int = 1
@@ -166,4 +166,4 @@ def repaired(prompt: type[Prompt[Any]], text: str) -> Repaired:
 
 
 EVOLVING: tuple[type[Prompt[Any]], ...] = (TypesEvolution, PromptEvolution)
-"""All prompts of an evolution; golden texts of each stand in the tests."""
+"""All prompts of an evolution."""

@@ -1,4 +1,4 @@
-"""What a judge model is asked about user turns: which of the schema's values they give away."""
+"""Judge prompt: which of the schema's values a user turn exposes."""
 
 from __future__ import annotations
 

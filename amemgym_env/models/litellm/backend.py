@@ -193,7 +193,7 @@ class LitellmModel(Backend):
             _end(sleeping)
 
     async def _sleep(self, seconds: float) -> None:
-        """Wait so long, or until the backend is told to stop."""
+        """Wait the seconds, or until the backend is stopped."""
         loop = asyncio.get_running_loop()
         sleeping: asyncio.Future[None] = loop.create_future()
         self._sleeping.add(sleeping)
@@ -260,7 +260,7 @@ class LitellmModel(Backend):
         begun = sent = time.perf_counter()
         arguments: dict[str, Any] = {}
         reply_limit: list[Fault] = []
-        """Refusals of the limit on the reply beside this prompt: it is then left out."""
+        """Refusals of the reply limit for this prompt; the next attempt has none."""
 
         async def attempt(number: int) -> Completion | Fault:
             nonlocal sent, arguments

@@ -1,4 +1,4 @@
-"""One event loop in a thread of its own, for calls that wait on the network.
+"""Event loop in a thread of its own, shared by all calls that wait for the network.
 
 Hundreds of calls wait in one thread, each with a time limit that holds whatever the server does.
 One loop serves all backends of a process, because provider libraries keep connections by loop.

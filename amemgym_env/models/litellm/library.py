@@ -1,4 +1,4 @@
-"""The one place that imports litellm, and one request through it.
+"""Import of litellm, and one request through it.
 
 litellm's and the SDKs' own retries are switched off. Keys are read from the environment when a
 request is made and kept nowhere.

@@ -1,4 +1,4 @@
-"""The other end of `litellm_senders`: a process that sends requests, and how the two ends speak.
+"""Sending process: the child side, and the line protocol of parent and child.
 
 A message is a line of JSON over standard input or output. The process writes no file, has no key
 but its environment's, and ends by itself with its parent, however that ends.
@@ -63,7 +63,7 @@ async def _serve(outlet: BinaryIO, parent: int) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     log_nothing()
     # What litellm made at its import stays: it need not be looked through again. A request leaves
-    # hundreds of objects, so that with the usual threshold of 700 each would be a collection.
+    # hundreds of objects, and the usual threshold of 700 would collect at each.
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)

@@ -1,4 +1,4 @@
-"""Processes that send requests: litellm needs some 10 ms of CPU for each, a process has one core.
+"""Pool of sending processes, as litellm needs about 10 ms of CPU a call.
 
 The parent, here, keeps what is global (slots, pace, retries, budget, cache, records). A child, see
 `litellm_sender`, takes the arguments of one request and returns what came of it. If it ends early,

@@ -1,4 +1,4 @@
-"""Every call of the generation with a model, by kind.
+"""Prompts of scenario generation, by kind.
 
 The steps of the paper's pipeline in their order: questions, schema, conflicts, state, updates,
 events, utterances and answers, each of the latter two with a reading back and a refinement.
@@ -40,7 +40,7 @@ STEPS: tuple[type[Prompt[Any]], ...] = (
     AnswerRefinement,
     RepairNote,
 )
-"""All prompts of the generation; golden texts stand in the tests."""
+"""All prompts of the generation."""
 
 GENERATING: dict[str, type[Prompt[Any]]] = {prompt.kind: prompt for prompt in STEPS}
 

@@ -1,6 +1,6 @@
-"""One step of the generation: a call whose unusable reply is put back with what was wrong.
+"""Generation step: base of the prompts, with repair of unusable replies.
 
-What a call is about stands in its text as JSON, one object a line. Replies are objects that hold
+The text of a call holds its subject as JSON, one object a line. Replies are objects that hold
 one list, which providers can hold a model to.
 """
 
@@ -29,7 +29,7 @@ class Repair(NamedTuple):
 
 
 class RepairNote(Prompt[str]):
-    """Not a call of its own: what a model is told after a reply that could not be used."""
+    """Part of other prompts: the note after a reply that could not be used."""
 
     kind: ClassVar[str] = "generation_repair"
     role: ClassVar[Role] = "generation"
@@ -67,7 +67,7 @@ class Step(Prompt[T]):
 
     @abstractmethod
     def values(self) -> Mapping[str, str]:
-        """Return what the placeholders stand for."""
+        """Return the contents of the placeholders."""
 
     def render(self, templates: Templates) -> list[Message]:
         """Return the call's user message and the repairs."""

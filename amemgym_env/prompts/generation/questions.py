@@ -1,4 +1,4 @@
-"""The calls that make one persona's questions and the schema of the state they depend on.
+"""Prompts of a persona's questions and of the state schema.
 
 Paper: AMemGym, Section 3.2 (structured data generation); the texts are the project's own.
 """
@@ -165,7 +165,7 @@ Reply with JSON and nothing else: {{"questions": [{{"question": "...", "variable
 
 
 class Conflict(NamedTuple):
-    """Variables that cannot stand together, or one that cannot stand at all."""
+    """Variables that conflict, or one that cannot be used at all."""
 
     variables: tuple[str, ...]
     reason: str
@@ -213,7 +213,7 @@ Reply with JSON and nothing else, an empty list if there are none: {"conflicts":
 
 @dataclass(frozen=True)
 class SchemaRefinement(Step[tuple[Draft, ...]]):
-    """The same questions with variables that stand together."""
+    """The same questions with variables that do not conflict."""
 
     profile: str
     drafts: tuple[Draft, ...]

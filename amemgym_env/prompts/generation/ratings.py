@@ -1,4 +1,4 @@
-"""What a judge model rates about a finished set, as people did in the paper's meta-evaluation.
+"""Judge prompts that rate a finished set (meta-evaluation).
 
 Paper: AMemGym, Section 3.5: exposure quality (0-2), state integrity of the dialogue, and agreement
 with the true answers. The texts are the project's own.

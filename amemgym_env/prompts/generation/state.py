@@ -1,4 +1,4 @@
-"""The calls that make the course of one persona's life: initial state, updates, events.
+"""Prompts of a persona's course: initial state, updates, events.
 
 Which variables change in a period is the generator's plan; the model says to what, and why.
 Paper: AMemGym, Section 3.2 (state evolution); the texts are the project's own.
@@ -119,7 +119,7 @@ Reply with the new values as JSON and nothing else: {"updates": [{"variable": ".
 
 @dataclass(frozen=True)
 class LifeEvents(Step[tuple[str, ...]]):
-    """What happened in a period, so that circumstances changed as they did."""
+    """Events of a period that explain its changes."""
 
     profile: str
     start: str

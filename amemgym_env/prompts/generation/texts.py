@@ -1,4 +1,4 @@
-"""The calls that make a scenario's texts, and those that read them back (round trip).
+"""Prompts of a scenario's texts, and readers that check them (round trip).
 
 An utterance must yield the values that it is to give away, and an answer the combination that it is
 for; a reader that sees the text alone says so. Paper: AMemGym, Section 3.2.
@@ -47,8 +47,8 @@ class Attempt(NamedTuple):
 def attempt_rows(attempts: Sequence[Attempt]) -> str:
     """Return attempts as JSON, one a line, the latest last.
 
-    All of them stand in a call, so that no two calls are the same: a model that is asked the same
-    twice says the same twice.
+    A call holds all of them. No two calls are then the same, and a model that is asked the same twice
+    says the same twice.
     """
     return listing({"text": found.text, "problem": found.problem} for found in attempts)
 
