@@ -83,7 +83,7 @@ def test_too_few_questions_left_fail_the_person_with_the_arithmetic() -> None:
     assert outcome.made == ()
     (failed,) = outcome.failed
     assert failed.step == "questions"
-    assert failed.reason.startswith("3 wanted + 2 spare - 3 given up leave too few; given up: ")
+    assert failed.reason.startswith("3 wanted + 2 spare - 3 dropped leave too few; dropped: ")
 
 
 def test_unresolved_conflicts_give_one_question_up() -> None:
