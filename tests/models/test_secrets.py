@@ -196,7 +196,7 @@ def test_b09_10_what_is_packed_and_tracked_is_on_a_list(tmp_path: Path) -> None:
     (wheel,) = (copy / "out").glob("*.whl")
     (source,) = (copy / "out").glob("*.tar.gz")
     packed = zipfile.ZipFile(wheel).namelist()
-    kinds = {".py", ".json", ".jsonl", ".txt", ".typed"}
+    kinds = {".py", ".json", ".jsonl", ".txt", ".typed", ".yaml", ".html", ".css", ".js"}
     assert {Path(name).suffix for name in packed if ".dist-info/" not in name} <= kinds
     assert {Path(name).parts[0].partition("-")[0] for name in packed} == {"amemgym_env"}
     with tarfile.open(source) as archive:

@@ -27,6 +27,7 @@ from amemgym_env.memory.bank import Bank
 from amemgym_env.memory.index import MemoryIndex, ReadOnlyView
 from amemgym_env.models.backend import Call
 from amemgym_env.models.client import Models
+from amemgym_env.models.events import event_json
 from amemgym_env.models.litellm.backend import LitellmModel
 from amemgym_env.prompts.assistant import AssistantReply, Context
 from amemgym_env.scenarios.files import slug
@@ -273,15 +274,15 @@ def test_b09_09_a_long_memory_about_prompts_is_kept_to_the_letter(tiny: list[Sce
             shown.extend(part["content"] for part in call.messages if call.kind == "exam_answer")
             return super().complete(call)
 
-    events: list[dict[str, Any]] = []
+    events: list[Any] = []
     env = AMemGymEnv(scenarios=tiny[:1])
     models = Models({"assistant": Watched(build(tiny[0], "none", 0), replies)})
     play(agents.AWE(models, 2, 0), env, events.append, seed=0)
     assert [entry.text for entry in env.episode.bank.entries] == [text]
     assert any(f"- {text}\n" in part for part in shown)
-    stored = [operation for event in events for operation in event.get("operations", ())]
+    stored = [operation for event in events for operation in getattr(event, "operations", ())]
     assert {operation[2] for operation in stored} == {text}
-    assert json.loads(json.dumps(events)) is not None
+    assert json.loads(json.dumps([event_json(event) for event in events])) is not None
     assert Bank.from_json(json.loads(json.dumps(env.episode.bank.to_json()))) == env.episode.bank
 
 
@@ -290,7 +291,7 @@ def test_b09_09_what_is_taken_out_of_a_reply_is_counted_in_its_record(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
-    events: list[dict[str, Any]] = []
+    events: list[Any] = []
     said = f"{LONG} [redacted] {f'{CANARY} ' * count}end"
     with ModelServer() as server:
         server.behaviour.answer = said
@@ -298,7 +299,7 @@ def test_b09_09_what_is_taken_out_of_a_reply_is_counted_in_its_record(
         models = Models({"assistant": backend}, recorder=events.append)
         value = models.ask(AssistantReply(Context(), "hello")).value
     assert value == said.replace(CANARY, "[redacted]")
-    assert events[0].get("redacted", 0) == count
+    assert events[0].details.get("redacted", 0) == count
 
 
 def test_b09_10_an_agent_with_a_policy_has_no_key_in_its_state_either(

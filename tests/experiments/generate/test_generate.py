@@ -22,8 +22,7 @@ yaml = pytest.importorskip("yaml")
 
 def settings(**given: Any) -> dict[str, Any]:
     composed: dict[str, Any] = yaml.safe_load((CONF / "generate.yaml").read_text("utf-8"))
-    for name in ("defaults", "hydra"):
-        del composed[name]
+    del composed["defaults"]
     backend = {"name": "litellm", **composed["backend"]}
     return {**composed, "backend": backend, "judge_backend": {"name": "same"}, **given}
 
