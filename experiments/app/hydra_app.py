@@ -11,6 +11,7 @@ import errno
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ def run(name: str, job: Job, *, check: Check | None = None, swept: Swept | None 
     `check` raises for settings that the job would refuse. `swept` plays one job of a sweep (`-m`);
     without it `job` does.
     """
+    warnings.formatwarning = _plain_warning
     folder: Path | None = None
     words = _words(sys.argv[1:])
     given = {word.partition("=")[0] for word in words}
@@ -97,6 +99,10 @@ def run(name: str, job: Job, *, check: Check | None = None, swept: Swept | None 
         status = 0 if folder is None else sweep.finish(folder)
     if status:
         sys.exit(status)
+
+
+def _plain_warning(message: Warning | str, *_: Any, **__: Any) -> str:
+    return f"warning: {message}\n"
 
 
 def fail(error: InputError) -> None:

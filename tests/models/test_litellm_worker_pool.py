@@ -168,6 +168,18 @@ def test_a_call_that_kills_its_process_is_given_up(server: ModelServer) -> None:
         future.result(60)
 
 
+@pytest.mark.slow
+def test_s11_a_process_that_hangs_is_replaced_after_its_timeout(server: ModelServer) -> None:
+    asked = model(server, timeout=3.0, retries=5, first_delay=0.5)
+    assert asked.complete(EXAM).text
+    (hung,) = children()
+    os.kill(hung, signal.SIGSTOP)
+    done = asked.complete(EXAM)
+    assert done.text
+    assert done.retries.calls >= 1
+    assert hung not in children()
+
+
 def test_a_process_that_cannot_begin_is_one_clear_error(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

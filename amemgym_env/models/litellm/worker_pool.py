@@ -26,6 +26,8 @@ from amemgym_env.models.litellm.worker import GRACE, LONGEST, Outbox, read
 
 _WORTH = (8, 16)
 """Calls under way at once from which one and two processes are worth their memory (250 MB each)."""
+_FACTS = 60.0
+"""Seconds that a process may take to say what litellm knows of a model."""
 _CALLS_A_PROCESS = 64
 """Calls under way at once for which there is another one after these."""
 
@@ -147,14 +149,26 @@ class _Child:
             async with asyncio.timeout(timeout + GRACE):
                 answered, fault = await self._ask(timeout, arguments)
         except TimeoutError:
+            self._replace()
             return out_of_time(timeout)
         if fault is None:
             return Answered(*answered)
         return Fault(**{**fault, "parameters": tuple(fault["parameters"])})
 
     async def facts(self, model: str) -> Facts:
-        prices, *rest = await self._ask(model)
+        try:
+            async with asyncio.timeout(_FACTS):
+                prices, *rest = await self._ask(model)
+        except TimeoutError as error:
+            self._replace()
+            raise EOFError("a sending process hangs") from error
         return Facts(None if prices is None else (prices[0], prices[1]), *rest)
+
+    def _replace(self) -> None:
+        """End a process that hangs; the next request starts another one."""
+        self.up = False
+        with suppress(ProcessLookupError):
+            self._process.kill()
 
     async def _ask(self, *question: Any) -> Any:
         number = self._count = self._count + 1
