@@ -70,3 +70,34 @@ def test_an_evaluation_by_the_same_vectors_gives_the_same_results(
 ) -> None:
     expected = evaluate(agents.RAG, tiny).to_json()
     assert evaluate(agents.RAG, tiny, embedder=embedder(server)).to_json() == expected
+
+
+class Narrow(ModelServer):
+    """Takes two texts at a time, of 400 characters each."""
+
+    async def _respond(self, path: str, body: dict[str, Any], key: str, writer: Any) -> bool:
+        texts = body["input"]
+        if len(texts) > 2:
+            await self._error(writer, 400, "batch size is invalid, at most 2 inputs", "x")
+            return True
+        if any(len(text) > 400 for text in texts):
+            text = "This model's maximum context length is 100 tokens. Please reduce your prompt."
+            await self._error(writer, 400, text, "x")
+            return True
+        return await super()._respond(path, body, key, writer)
+
+
+def test_p17_a_refused_batch_is_split_and_a_long_text_shortened_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-one")
+    texts = [f"note {number} about tea" for number in range(7)]
+    long = "a long note about tea and rain " * 40
+    with Narrow() as server:
+        asked = LitellmEmbedder("openai/text-embedding-3-small", api_base=server.address)
+        with pytest.warns(RuntimeWarning, match="embedded by their beginning"):
+            found = asked([*texts, long])
+        assert asked.shortened >= 1
+    plain = DEFAULT([*texts, long[: len(long) // 4]])
+    assert found.shape == plain.shape
+    assert np.isfinite(found).all()
