@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from amemgym_env.errors import ConfigError, near
 
+QUIET_KINDS: tuple[str, ...] = ("minimal_pairs", "other_topics", "small_talk", "other_users")
+"""Kinds of messages that expose nothing; `mixed` draws among them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
@@ -24,6 +27,17 @@ class Difficulty:
     """Entries retrieved for a message; None: all."""
     confusion: float = 0.0
     """Probability that the answer model reads a stale value instead of the newest."""
+    quiet_messages: str = "mixed"
+    """Kind of the distractor sessions' messages: one of `QUIET_KINDS`, or `mixed`."""
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown kind of quiet messages."""
+        kinds = (*QUIET_KINDS, "mixed")
+        if self.quiet_messages not in kinds:
+            raise ConfigError(
+                f"quiet_messages: expected one of {', '.join(kinds)}, found "
+                f"{self.quiet_messages!r}{near(self.quiet_messages, kinds)}"
+            )
 
 
 DIFFICULTIES: dict[str, Difficulty] = {

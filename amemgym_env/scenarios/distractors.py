@@ -1,88 +1,108 @@
-"""Which distractors a script's user tells, and in what order.
+"""Quiet messages: what a script's user says without exposing a value that a question needs.
 
-A distractor speaks of a topic of the user's without saying anything of the user's present. Where a
-scenario has no topic library, other users' openers stand in.
+Kinds: minimal pairs (a value of the user's topics, but another person's, place's or time's), other
+topics (true statements about topics that no question asks for), small talk, other users' openers,
+and all of them mixed. A scenario without a topic library takes its messages from the train topics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from amemgym_env.errors import ConfigError
-from amemgym_env.scenarios.entropy_balancing import order
-from amemgym_env.scenarios.library import DISTRACTOR_KINDS, Topic, utterances
+from amemgym_env.scenarios import messages
+from amemgym_env.scenarios.difficulty import QUIET_KINDS
+from amemgym_env.scenarios.library import Topic, split_of, topics
 from amemgym_env.scenarios.model import Scenario
-from amemgym_env.seeding import permutation
+from amemgym_env.scenarios.random_stream import Draws
+from amemgym_env.scenarios.small_talk import small_talk
+from amemgym_env.seeding import Key, below, permutation
 
 
-class Weights(Protocol):
-    """Returns the weights of the texts of period 0 (`initial`), or of those of later periods."""
+class Quiet(NamedTuple):
+    """A quiet message and the topic it is about, if any."""
 
-    def __call__(self, *, initial: bool) -> Mapping[str, float]:
-        """Return a weight for each text."""
-        ...
+    text: str
+    topic: Topic | None
+    variable: str | None = None
 
 
 class Distractors:
-    """The distractors of one script, one after the other.
+    """The quiet messages of one script, one after the other.
 
     `others` are the other scenarios of the set.
 
     Raises:
-        ConfigError: there is neither a library nor another scenario.
+        ConfigError: other users' openers are asked for and there is no other scenario.
     """
 
     def __init__(
         self,
         scenario: Scenario,
         seed: int,
-        topics: Iterable[Topic],
-        weights: Weights,
+        own: Iterable[Topic],
+        kind: str,
         others: Sequence[Scenario],
     ) -> None:
-        self._key = ("script", scenario.id, seed)
-        self._weights = weights
-        self._topics = list(dict.fromkeys(topics))
-        self._foreign = [] if self._topics else self._foreign_openers(scenario, others)
-        if not self._topics and not self._foreign:
+        self._key: tuple[Key, ...] = ("script", scenario.id, seed)
+        self._own = tuple(dict.fromkeys(own))
+        split = split_of(self._own[0].id) if self._own else "train"
+        asked = {found.id for found in self._own}
+        self._strange = tuple(found for found in topics(split) if found.id not in asked)
+        self._foreign = self._foreign_openers(scenario, others, kind)
+        kinds = QUIET_KINDS if kind == "mixed" else (kind,)
+        self._kinds = [name for name in kinds if name != "other_users" or self._foreign]
+        if not self._kinds:
             raise ConfigError(
-                f"scenario {scenario.id!r} has no topic library, so its distractors are other "
-                "users' openers: give a set of at least two scenarios, or difficulty=none"
+                f"quiet_messages: other_users needs a set of at least two scenarios, and "
+                f"{scenario.id!r} is alone"
             )
-        self._count = 0
         self._told: set[str] = set()
-        self._rows: dict[tuple[str, bool], list[str]] = {}
+        self._count = 0
 
-    def next(self, period: int) -> tuple[str, Topic | None]:
-        """Return the next distractor and its topic, if any: topics in turn, in drawn order.
-
-        The weights are made for texts that are drawn so, topic first. No text comes again as
-        long as its topic has others.
-        """
+    def next(self, period: int) -> Quiet:
+        """Return the next quiet message; none comes twice as long as there are others."""
         number, self._count = self._count, self._count + 1
-        if not self._topics:
-            return self._foreign[number % len(self._foreign)], None
-        turn, place = divmod(number, len(self._topics))
-        drawn = permutation(len(self._topics), *self._key, "topics", turn)
-        about = self._topics[drawn[place]]
-        row = self._row(about, initial=period == 0)
-        if self._told.issuperset(row):
-            self._told.difference_update(row)
-        text = next(text for text in row if text not in self._told)
-        self._told.add(text)
-        return text, about
+        kind = self._kinds[below(len(self._kinds), *self._key, "quiet kind", number)]
+        for attempt in range(4):
+            found = self._message(kind, period, number, attempt)
+            if found.text not in self._told:
+                break
+        self._told.add(found.text)
+        return found
 
-    def _row(self, about: Topic, initial: bool) -> list[str]:
-        """Return the topic's distractors in the order in which period 0, or a later one, takes."""
-        key = (about.id, initial)
-        if key not in self._rows:
-            texts = [text for text, kind in utterances(about) if kind in DISTRACTOR_KINDS]
-            named = ("distractors", about.id, int(initial))
-            self._rows[key] = order(texts, self._weights(initial=initial), *self._key, *named)
-        return self._rows[key]
+    def _message(self, kind: str, period: int, number: int, attempt: int) -> Quiet:
+        draws = Draws(*self._key, "quiet", number, attempt)
+        initial = period == 0
+        if kind == "small_talk":
+            return Quiet(small_talk(draws, initial=initial), None)
+        if kind == "other_users":
+            return Quiet(self._foreign[(number + attempt) % len(self._foreign)], None)
+        if kind == "minimal_pairs" and self._own:
+            about = self._in_turn(self._own, number)
+        else:
+            about = self._in_turn(self._strange, number)
+        variables = list(about.variables)[:2]
+        name = draws.pick(variables)
+        value = draws.pick(tuple(about.variables[name].values))
+        if kind == "minimal_pairs":
+            text = messages.minimal_pair(about, name, value, draws, initial=initial)
+            return Quiet(text, about, name)
+        pairs = [(name, value)]
+        if draws.chance(0.6 if initial else 0.17):
+            pairs = [(v, draws.pick(tuple(about.variables[v].values))) for v in variables]
+        return Quiet(messages.statement(about, pairs, draws, initial=initial), about, name)
 
-    def _foreign_openers(self, scenario: Scenario, others: Sequence[Scenario]) -> list[str]:
+    def _in_turn(self, found: Sequence[Topic], number: int) -> Topic:
+        turn, place = divmod(number, len(found))
+        return found[permutation(len(found), *self._key, "topics", turn)[place]]
+
+    def _foreign_openers(
+        self, scenario: Scenario, others: Sequence[Scenario], kind: str
+    ) -> list[str]:
+        if kind not in ("other_users", "mixed"):
+            return []
         own = {session.query for period in scenario.periods for session in period.sessions}
         foreign = {
             session.query
@@ -92,4 +112,5 @@ class Distractors:
             for session in period.sessions
         }
         # Sorted, so that a script does not depend on the order of the set.
-        return order(sorted(foreign - own), {}, *self._key, "distractors")
+        rest = sorted(foreign - own)
+        return [rest[i] for i in permutation(len(rest), *self._key, "distractors")]

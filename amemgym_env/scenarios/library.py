@@ -1,8 +1,8 @@
-"""The topic library: corners of everyday life, each with utterances for every value.
+"""Topic library: corners of everyday life, with the phrases from which messages are composed.
 
-A topic file holds two or three state variables and all text about them. This file decides how the
-files are typed, checked and found; what is drawn from them is the generator's and the script's
-business. Files are read once, through `importlib.resources`, when first asked for.
+A topic file holds two or three state variables and all text about them. This module types, checks
+and finds the files; `composition` joins their phrases. Files are read once, through
+`importlib.resources`, at first use.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache, cached_property
 from importlib import resources
-from itertools import product
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -20,14 +19,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from amemgym_env.errors import ConfigError, InputError
 
 LIBRARY_NAME = "everyday"
-LIBRARY_VERSION = 1
+LIBRARY_VERSION = 2
 """Goes up whenever a text changes that generated scenarios may hold."""
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-
-DistractorKind = Literal["other_person", "hypothetical", "fell_through", "old_habit"]
-DISTRACTOR_KINDS: tuple[DistractorKind, ...] = get_args(DistractorKind)
 
 Need = Literal["children", "garden", "car", "pet", "job", "study", "retired", "partner"]
 
@@ -49,33 +45,45 @@ class Fits(_Part):
 
 
 class Value(_Part):
-    """All text about one value of a variable."""
+    """Phrases about one value of a variable; most name it by a word of its id."""
 
-    exposures: tuple[str, ...]
-    """User utterances that give exactly this value away, without naming it."""
-    events: tuple[str, ...]
-    """Sentences that tell what brought the value about; `{name}` stands for the user's name."""
+    says: tuple[str, ...]
+    """Clauses that state the value in the first person, without a final mark."""
+    phrases: tuple[str, ...]
+    """Ends of a question that state the value."""
+    reasons: tuple[str, ...]
+    """Clauses about what led to the value."""
+    details: tuple[str, ...]
+    """Sentences about what follows from the value."""
+    quiet: tuple[str, ...]
+    """Minimal pairs of `says`: the value of another person, another place or another time."""
     advice: tuple[str, ...]
-    """Two wordings of the one sentence of advice that suits this value and no other."""
-    distractors: dict[DistractorKind, tuple[str, ...]]
-    """Minimal pairs of the exposures that say nothing about the user's present."""
+    """Sentences of advice that suit this value and no other."""
+    events: tuple[str, ...]
+    """Sentences about what brought the value about; `{name}` is the user's name."""
+
+
+class Variable(_Part):
+    """Phrases about one state variable."""
+
+    requests: tuple[str, ...]
+    """Questions without the question mark that name the topic and no value."""
+    oblique: tuple[str, ...]
+    """Questions that name neither the topic nor the variable."""
+    endings: tuple[str, ...]
+    """Closing sentences that fit any value."""
+    values: dict[str, Value]
+    """Ordered: neighbours are a gradual change."""
 
 
 class Topic(_Part):
-    """One topic: two or three variables, questions about them, and neutral utterances."""
+    """One topic: two or three variables and the questions of the exams about them."""
 
     id: str
     domain: str
     fits: Fits
-    variables: dict[str, dict[str, Value]]
-    """Values of a variable are ordered: neighbours are a gradual change."""
-    joint: dict[str, dict[str, tuple[str, ...]]]
-    """`"variable+variable"` -> `"value+value"` -> utterances that give both away."""
     questions: tuple[str, ...]
-    openers: tuple[str, ...]
-    """Neutral first utterances: they give no value away."""
-    follow_ups: tuple[str, ...]
-    """Neutral later utterances, good after any reply: they give no value away."""
+    variables: dict[str, Variable]
 
     def __hash__(self) -> int:
         """Hash by the id, so that topics can be keys."""
@@ -84,11 +92,7 @@ class Topic(_Part):
     @cached_property
     def state_schema(self) -> dict[str, list[str]]:
         """The variables with their values, in order."""
-        return {variable: list(values) for variable, values in self.variables.items()}
-
-    def joint_utterances(self, first: str, second: str, values: tuple[str, str]) -> tuple[str, ...]:
-        """Return the utterances that give away both values; empty when the pair has none."""
-        return self.joint.get(f"{first}+{second}", {}).get("+".join(values), ())
+        return {name: list(variable.values) for name, variable in self.variables.items()}
 
 
 @cache
@@ -173,73 +177,52 @@ def parse(texts: dict[str, str], source: str = "topics") -> tuple[Topic, ...]:
     return tuple(found)
 
 
+_LEAST = {
+    Topic: {"questions": 2},
+    Variable: {"requests": 6, "oblique": 3, "endings": 4},
+    Value: {
+        "says": 4, "phrases": 2, "reasons": 3, "details": 3, "quiet": 4, "advice": 3, "events": 2
+    },
+}  # fmt: skip
+"""Fewest phrases of each kind."""
+
+
 def _problems(topic: Topic, name: str) -> Iterator[str]:
     if f"{topic.id}.json" != name:
         yield f"id: expected the file's name, found {topic.id!r}"
     if len(topic.variables) not in (2, 3):
         yield f"variables: expected 2 or 3, found {len(topic.variables)}"
-    for variable, values in topic.variables.items():
-        if not variable.startswith(f"{topic.id}_"):
-            yield f"variables.{variable}: expected a name that begins with {topic.id}_"
-        if len(values) not in (3, 4):
-            yield f"variables.{variable}: expected 3 or 4 values, found {len(values)}"
-        for value, material in values.items():
-            for line in _value_problems(material):
-                yield f"variables.{variable}.{value}.{line}"
-    yield from _joint_problems(topic)
-    for field, least in (("questions", 2), ("openers", 6), ("follow_ups", 6)):
-        texts: tuple[str, ...] = getattr(topic, field)
-        if len(texts) < least:
-            yield f"{field}: expected at least {least}, found {len(texts)}"
-    yield from (f"expected distinct utterances, found twice: {text!r}" for text in _twice(topic))
+    yield from _too_few(topic)
+    for variable_name, variable in topic.variables.items():
+        place = f"variables.{variable_name}"
+        if not variable_name.startswith(f"{topic.id}_"):
+            yield f"{place}: expected a name that begins with {topic.id}_"
+        if len(variable.values) not in (3, 4):
+            yield f"{place}: expected 3 or 4 values, found {len(variable.values)}"
+        yield from (f"{place}.{line}" for line in _too_few(variable))
+        for value_name, value in variable.values.items():
+            yield from (f"{place}.{value_name}.{line}" for line in _too_few(value))
+            for event in value.events:
+                if "{name}" not in event or event.count("{") != event.count("{name}"):
+                    yield f"{place}.{value_name}.events: expected {{name}} alone, found {event!r}"
+    for text, count in Counter(phrases(topic)).items():
+        if count > 1:
+            yield f"expected distinct phrases, found twice: {text!r}"
 
 
-def _value_problems(value: Value) -> Iterator[str]:
-    for field, least in (("exposures", 5), ("events", 2), ("advice", 2)):
-        texts: tuple[str, ...] = getattr(value, field)
-        if len(texts) < least:
-            yield f"{field}: expected at least {least}, found {len(texts)}"
-    for event in value.events:
-        if "{name}" not in event or event.count("{") != event.count("{name}"):
-            yield f"events: expected {{name}} and no other placeholder, found {event!r}"
-    for kind in DISTRACTOR_KINDS:
-        if not value.distractors.get(kind):
-            yield f"distractors.{kind}: expected at least 1, found none"
+def _too_few(part: Topic | Variable | Value) -> Iterator[str]:
+    for field, least in _LEAST[type(part)].items():
+        found = len(getattr(part, field))
+        if found < least:
+            yield f"{field}: expected at least {least}, found {found}"
 
 
-def _joint_problems(topic: Topic) -> Iterator[str]:
-    if len(topic.variables) < 2:
-        return
-    first, second = list(topic.variables)[:2]
-    name = f"{first}+{second}"
-    for values in product(topic.variables[first], topic.variables[second]):
-        if not topic.joint_utterances(first, second, values):
-            yield f"joint.{name}.{'+'.join(values)}: expected at least 1 utterance, found none"
-    for pair in topic.joint:
-        if pair != name:
-            yield f"joint: expected {name!r} alone, found {pair!r}"
-
-
-def _twice(topic: Topic) -> list[str]:
-    counts = Counter(text for text, _ in utterances(topic))
-    return [text for text, count in counts.items() if count > 1]
-
-
-def utterances(topic: Topic) -> Iterator[tuple[str, str]]:
-    """Yield every user utterance of a topic with its kind.
-
-    Kinds: `exposure`, `joint`, `opener`, `follow_up`, and those of `DISTRACTOR_KINDS`.
-    """
-    for values in topic.variables.values():
-        for value in values.values():
-            yield from ((text, "exposure") for text in value.exposures)
-            for kind, texts in value.distractors.items():
-                yield from ((text, kind) for text in texts)
-    for combinations in topic.joint.values():
-        for texts in combinations.values():
-            yield from ((text, "joint") for text in texts)
-    yield from ((text, "opener") for text in topic.openers)
-    yield from ((text, "follow_up") for text in topic.follow_ups)
+def phrases(topic: Topic) -> Iterator[str]:
+    """Yield every phrase that a user's message may hold."""
+    for variable in topic.variables.values():
+        yield from (*variable.requests, *variable.oblique, *variable.endings)
+        for value in variable.values.values():
+            yield from (*value.says, *value.phrases, *value.reasons, *value.details, *value.quiet)
 
 
 def to_json(topic: Topic) -> dict[str, Any]:

@@ -14,17 +14,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from amemgym_env.errors import ConfigError
+from amemgym_env.scenarios import messages
 from amemgym_env.scenarios import neutral_texts as neutral
 from amemgym_env.scenarios.difficulty import Difficulty, named_difficulty
 from amemgym_env.scenarios.distractors import Distractors
-from amemgym_env.scenarios.entropy_balancing import order
-from amemgym_env.scenarios.library import Topic, split_of, topic
+from amemgym_env.scenarios.library import Topic, topic
 from amemgym_env.scenarios.model import Scenario, Session
-from amemgym_env.scenarios.text_weights import form_weights
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.scenarios.timestamps import instant, iso
 from amemgym_env.seeding import below, digest, permutation, uniform
 
@@ -187,10 +187,8 @@ class _Builder:
             if scenario.library is not None and question.topic is not None
             for variable in question.variables
         }
-        splits = tuple(dict.fromkeys(split_of(found.id) for found in self.topics.values()))
-        self._weights = partial(form_weights, splits)
         self._distractors = (
-            Distractors(scenario, seed, self.topics.values(), self._weights, others)
+            Distractors(scenario, seed, self.topics.values(), difficulty.quiet_messages, others)
             if difficulty.distractor_sessions
             else None
         )
@@ -213,11 +211,16 @@ class _Builder:
         exposing = (session.query, tuple(session.exposed_states.items()))
         named = next(iter(session.exposed_states), None)
         found = None if named is None else self.topics.get(named)
-        turns = list(self._follow_ups(found, rounds - 1, place))
+        turns = list(self._follow_ups(found, named, rounds - 1, place))
         can_be_late = rounds > 1 and exposing[1]
         if can_be_late and self._uniform("late", *place) < self.difficulty.late:
-            openers = neutral.OPENERS if found is None else found.openers
-            opener = self._shuffled(openers, period, "opener", *place)[0]
+            opener = (
+                self._shuffled(neutral.OPENERS, "opener", *place)[0]
+                if found is None or named is None
+                else messages.question(
+                    found, named, self._draws("opener", *place), initial=period == 0
+                )
+            )
             turns[self._below(rounds - 1, "late round", *place)] = Utterance(
                 0, exposing[0], Kind.LATE, exposing[1]
             )
@@ -227,14 +230,20 @@ class _Builder:
         return Conversation(iso(session.session_time), tuple(turns), index)
 
     def _follow_ups(
-        self, about: Topic | None, count: int, place: tuple[int, int]
+        self, about: Topic | None, variable: str | None, count: int, place: tuple[int, int]
     ) -> Iterator[Utterance]:
         if count == 0:
             return
-        texts = neutral.FOLLOW_UPS if about is None else about.follow_ups
-        shuffled = self._shuffled(texts, place[0], "follow-ups", *place)
-        for number in range(count):
-            yield Utterance(0, shuffled[number % len(shuffled)], Kind.FOLLOW_UP)
+        if about is None:
+            shuffled = self._shuffled(neutral.FOLLOW_UPS, "follow-ups", *place)
+            for number in range(count):
+                yield Utterance(0, shuffled[number % len(shuffled)], Kind.FOLLOW_UP)
+            return
+        draws = self._draws("follow-ups", *place)
+        for _ in range(count):
+            name = variable or draws.pick(tuple(about.variables))
+            text = messages.question(about, name, draws, initial=place[0] == 0)
+            yield Utterance(0, text, Kind.FOLLOW_UP)
 
     def _with_distractors(
         self, period: int, conversations: list[Conversation], rounds: int
@@ -250,11 +259,11 @@ class _Builder:
             fraction = 0.05 + 0.9 * self._uniform("distractor time", period, number)
             seconds = int((end - start).total_seconds() * fraction)
             moment = start + timedelta(seconds=seconds)
-            text, about = self._distractors.next(period)
+            text, about, variable = self._distractors.next(period)
             place = (period, -number - 1)
             turns = (
                 Utterance(0, text, Kind.DISTRACTOR),
-                *self._follow_ups(about, rounds - 1, place),
+                *self._follow_ups(about, variable, rounds - 1, place),
             )
             drawn.append(Conversation(moment.isoformat().removesuffix("+00:00"), turns, None))
         return sorted([*conversations, *drawn], key=lambda conversation: instant(conversation.time))
@@ -311,18 +320,18 @@ class _Builder:
         variable, value = exposures[self._below(len(exposures), "re-mentioned", period, number)]
         if variable in self.topics:
             exposures = ((variable, value),)
-            texts = self.topics[variable].variables[variable][value].exposures
-            texts = tuple(text for text in texts if text != said.query) or texts
-            text = self._shuffled(texts, period, "re-mention text", period, number)[0]
+            draws = self._draws("re-mention text", period, number)
+            text = messages.statement(self.topics[variable], exposures, draws, initial=False)
             return Utterance(0, text, Kind.RE_MENTION, exposures)
         lead = neutral.RE_MENTIONS[self._below(len(neutral.RE_MENTIONS), "lead", period, number)]
         return Utterance(0, f"{lead} {said.query}", Kind.RE_MENTION, exposures)
 
-    def _shuffled(self, texts: Sequence[str], period: int, *key: str | int) -> list[str]:
-        """Order texts by draws in which their form tells nothing in a period (`balance`)."""
-        return order(
-            texts, self._weights(initial=period == 0), "script", self.scenario.id, self.seed, *key
-        )
+    def _shuffled(self, texts: Sequence[str], *key: str | int) -> list[str]:
+        drawn = permutation(len(texts), "script", self.scenario.id, self.seed, *key)
+        return [texts[index] for index in drawn]
+
+    def _draws(self, *key: str | int) -> Draws:
+        return Draws("script", self.scenario.id, self.seed, *key)
 
     def _uniform(self, *key: str | int) -> float:
         return uniform("script", self.scenario.id, self.seed, *key)

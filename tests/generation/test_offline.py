@@ -14,7 +14,7 @@ import pytest
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.offline.generator import Generator
-from amemgym_env.generation.offline.random_stream import Draws
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.generation.offline.settings import BASE, EXTRA, Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
 from amemgym_env.scenarios import files as scenario_files

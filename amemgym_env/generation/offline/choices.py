@@ -1,7 +1,7 @@
 """The answer choices of a question: one for each combination lived through, filled up.
 
 A reader of the choices alone must not see which is right. Choices stand in random order; each is
-one sentence of advice a variable, and the two wordings of a sentence alternate over the choices
+one sentence of advice a variable, and the wordings of a sentence take turns over the choices
 that share a value, so that no value's sentence marks its choices by its frequency.
 """
 
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.generation.offline.state_evolution import Course
 from amemgym_env.scenarios.library import Topic
+from amemgym_env.scenarios.random_stream import Draws
 
 
 def answer_choices(
@@ -23,7 +23,7 @@ def answer_choices(
     draws: Draws,
 ) -> list[dict[str, Any]]:
     """Return the choices as JSON objects: `least` or, if more were lived through, those."""
-    material = [list(topic.variables[name].items()) for name in names]
+    material = [list(topic.variables[name].values.items()) for name in names]
     lived = set(course.path)
     used: dict[tuple[int, int], int] = {}
     choices = []

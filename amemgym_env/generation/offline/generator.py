@@ -17,12 +17,15 @@ from typing import Any
 
 from amemgym_env.errors import ConfigError, near
 from amemgym_env.generation.offline.personas import Persona, personas
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.generation.offline.scenario_builder import Life
 from amemgym_env.generation.offline.settings import BASE, SHAPES, Settings
 from amemgym_env.scenarios.library import SPLITS, Split, Topic, topics
 from amemgym_env.scenarios.model import Scenario
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import Key, digest
+
+_RELATED = 0.6
+"""Probability that a user's next topic shares its domain with an earlier one."""
 
 
 class Generator:
@@ -51,7 +54,7 @@ class Generator:
         persona = self._persona(number)
         key: tuple[Key, ...] = (self.split, self.seed, number)
         fitting = self._fitting(persona)
-        chosen = Draws(*key, "topics").sample(fitting, self.settings.questions)
+        chosen = _related(fitting, self.settings.questions, Draws(*key, "topics"))
         return Life(f"{self._name}-{number}", key, self.settings, persona, chosen).item()
 
     def items(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
@@ -91,6 +94,20 @@ class Generator:
         return self._people[_order(self.split, self.seed, turn, len(self._people))[place]]
 
 
+def _related(found: Sequence[Topic], count: int, draws: Draws) -> list[Topic]:
+    """Return `count` topics of which many share their domain, as those of one person do."""
+    left = draws.shuffled(found)
+    chosen: list[Topic] = []
+    while len(chosen) < count:
+        domains = {topic.domain for topic in chosen}
+        near = [topic for topic in left if topic.domain in domains]
+        pool = near if near and draws.chance(_RELATED) else left
+        topic = draws.pick(pool)
+        left.remove(topic)
+        chosen.append(topic)
+    return chosen
+
+
 @lru_cache(maxsize=8)
 def _order(split: Split, seed: int, turn: int, size: int) -> list[int]:
     return Draws(split, seed, turn, "personas").shuffled(range(size))
@@ -106,7 +123,7 @@ def _shape_suffix(settings: Settings) -> str:
 def _suitable(found: Sequence[Topic], split: Split, settings: Settings) -> list[Topic]:
     size, least = settings.variables_per_question, settings.min_choices
     enough = {
-        topic.id: prod(len(values) for values in list(topic.variables.values())[:size])
+        topic.id: prod(len(v.values) for v in list(topic.variables.values())[:size])
         for topic in found
         if len(topic.variables) >= size
     }

@@ -13,8 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.scenarios.library import Split
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import digest
 
 POOL_SIZES: dict[Split, int] = {"train": 600, "validation": 200, "test": 400}

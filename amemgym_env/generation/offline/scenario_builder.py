@@ -14,11 +14,12 @@ from typing import Any
 
 from amemgym_env.generation.offline.choices import answer_choices
 from amemgym_env.generation.offline.personas import Persona
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.generation.offline.sessions import by_question, session_groups, session_times
 from amemgym_env.generation.offline.settings import Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
 from amemgym_env.scenarios.library import LIBRARY_NAME, LIBRARY_VERSION, Topic
+from amemgym_env.scenarios.messages import opener
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import Key
 
 State = dict[str, str]
@@ -46,10 +47,10 @@ class Life:
             purpose: Draws(*key, purpose)
             for purpose in ("plan", "course", "texts", "times", "choices")
         }
-        self._untold: dict[tuple[str, str], list[str]] = {}
+        self._said: set[str] = set()
         self.courses = [
             Course(
-                [len(topic.variables[name]) for name in names],
+                [len(topic.variables[name].values) for name in names],
                 self.settings.gradual,
                 self._draws["course"],
             )
@@ -146,26 +147,22 @@ class Life:
         return {
             "event": event,
             "exposed_states": exposed,
-            "query": self._opener(question, exposed),
+            "query": self._opener(question, exposed, not changed),
             "messages": [],
             "session_time": time,
         }
 
     def _event(self, question: int, name: str, value: str) -> str:
-        events = self.topics[question].variables[name][value].events
+        events = self.topics[question].variables[name].values[value].events
         return self._draws["texts"].pick(events).replace("{name}", self.persona.name)
 
-    def _opener(self, question: int, exposed: State) -> str:
-        topic, draws = self.topics[question], self._draws["texts"]
-        names, values = list(exposed), list(exposed.values())
-        if len(names) == 2:
-            return draws.pick(topic.joint_utterances(names[0], names[1], (values[0], values[1])))
-        material = topic.variables[names[0]][values[0]]
-        # A value that comes back is told in other words, as long as there are any.
-        left = self._untold.setdefault((names[0], values[0]), [])
-        if not left:
-            left.extend(draws.shuffled(material.exposures))
-        return left.pop()
+    def _opener(self, question: int, exposed: State, initial: bool) -> str:
+        pairs = list(exposed.items())
+        while True:
+            text = opener(self.topics[question], pairs, self._draws["texts"], initial=initial)
+            if text not in self._said:
+                self._said.add(text)
+                return text
 
     def _question(self, index: int) -> dict[str, Any]:
         topic, names, draws = self.topics[index], self.names[index], self._draws["choices"]

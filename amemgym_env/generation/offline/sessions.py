@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.generation.offline.settings import Settings
+from amemgym_env.scenarios.random_stream import Draws
 
 
 def by_question(variables: Sequence[int], settings: Settings) -> dict[int, list[int]]:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.generation.offline.settings import Settings
+from amemgym_env.scenarios.random_stream import Draws
 
 Combination = tuple[int, ...]
 """For each variable of a question the index of its value."""

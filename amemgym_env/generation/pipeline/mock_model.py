@@ -13,10 +13,10 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.models.backend import Backend, Call, Completion
 from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios.library import Topic, Value, topics
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import uniform
 
 _CHARACTERS = 4

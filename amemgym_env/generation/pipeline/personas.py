@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.offline.personas import personas
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.scenarios.library import Split
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import digest, uniform
 
 _MOST_PROBLEMS = 20

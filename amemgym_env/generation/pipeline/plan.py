@@ -10,12 +10,12 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from amemgym_env.agent import Variable
-from amemgym_env.generation.offline.random_stream import Draws
 from amemgym_env.generation.offline.sessions import session_groups
 from amemgym_env.generation.offline.settings import Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
 from amemgym_env.prompts.generation.questions import Draft
 from amemgym_env.prompts.generation.texts import Combination, SessionContent
+from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import Key
 
 Group = tuple[int, ...]

@@ -1,0 +1,220 @@
+"""Composition of user messages from the phrases of the topic library.
+
+A message names or implies values of variables, gives a reason or a detail, and asks for advice. Its
+parts are phrases of a topic file; this module joins them. In period 0 a message is mostly one
+sentence, later mostly two. A quiet message has the same forms with a minimal pair in place of the
+statement, or none at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from amemgym_env.scenarios.goals import GOALS
+from amemgym_env.scenarios.library import Topic
+from amemgym_env.scenarios.random_stream import Draws
+from amemgym_env.scenarios.requests import reworded
+
+Pairs = Sequence[tuple[str, str]]
+"""(variable, value) pairs."""
+
+OBLIQUE = 0.14
+"""Share of requests that do not name the topic."""
+PARTNER = 0.25
+"""Share of requests from the side of another variable of the topic."""
+
+_I_WORDS = ("I", "I'm", "I've", "I'd", "I'll")
+
+INITIAL: tuple[tuple[str, float], ...] = (
+    ("{Ask} {tail}?", 8.0),
+    ("{Ask} now that {says}?", 1.2),
+    ("{Ask} when {says}?", 2.0),
+    ("{Ask} if {says}?", 1.5),
+    ("{Ask}, given that {says}?", 0.7),
+    ("{Ask}, since {says}?", 0.7),
+    ("{Ask}, considering {says}?", 0.5),
+    ("If {says}, {ask}?", 0.5),
+    ("Since {says}, {ask}?", 0.3),
+    ("{Says}, so {ask}?", 0.3),
+    ("{Says}. {Ask}?", 0.5),
+    ("{Ask}? {Says}.", 0.4),
+)
+"""Forms of period 0, with their weights."""
+
+JOINT_INITIAL: tuple[tuple[str, float], ...] = (
+    ("{Ask} {tail}?", 9.0),
+    ("{Ask} now that {says}?", 0.3),
+    ("{Ask} when {says}?", 0.6),
+    ("{Ask} if {says}?", 0.6),
+)
+"""Forms of period 0 for two values."""
+
+LATER: tuple[tuple[str, float], ...] = (
+    ("{Ask} {tail}?", 0.6),
+    ("{Ask}? {Says}.", 1.2),
+    ("{Says}. {Ask}?", 1.0),
+    ("{Ask} now that {says}?", 0.6),
+    ("{Ask} now that {says} and {reason}?", 0.6),
+    ("{Ask} {tail}, especially since {reason}?", 1.0),
+    ("{Ask}? {Says}, and {goal}.", 1.5),
+    ("{Ask}? {Reason}, so {says}.", 1.2),
+    ("{Ask}? {Reason}, and now {says}.", 1.2),
+    ("{Ask}? Since {reason}, {says}.", 1.2),
+    ("{Ask}? {Says} since {reason}, and {goal}.", 1.2),
+    ("{Ask}? {Reason}, so {says} and {goal}.", 1.2),
+    ("{Ask}? Now that {says}, {goal}.", 1.2),
+    ("{Ask}? Since {says}, {goal}, especially because {reason}.", 0.8),
+    ("{Ask} {tail}? {Reason}, and {goal}.", 1.2),
+    ("{Ask} {tail}? {Says}, so {goal}.", 1.0),
+    ("{Ask} {tail}? {Reason}, so {says}, and {goal}.", 1.2),
+    ("{Ask} {tail}? {Detail}", 0.5),
+    ("{Ask} {tail}? Now that {says}, {detail}", 0.8),
+    ("{Ask} now that {says}? {Reason}, and {detail}", 0.8),
+    ("{Ask} now that {says}? {Goal}.", 0.6),
+    ("{Ask}? {Says}, and {ending}", 0.5),
+    ("{Ask}? {Says}—{detail}", 0.6),
+    ("{Ask}? {Says}, and {detail}", 0.6),
+    ("{Ask}? {Reason}, so {says}. {Detail}", 0.6),
+    ("{Ask} {tail}? {Reason}, so {says}. {Goal}, and {detail}", 0.5),
+    ("Since {reason}, {says}. {Ask}?", 1.0),
+    ("Since {reason}, {says}. {Ask} {tail}?", 1.0),
+    ("{Reason}, so {says}. {Ask}?", 1.2),
+    ("{Reason}, and now {says}. {Ask} {tail}?", 1.2),
+    ("{Reason}, so {says} and {goal}. {Ask}?", 1.2),
+    ("{Says} since {reason}, and {goal}. {Ask}?", 1.0),
+    ("{Says}, and {goal}. {Ask}?", 1.2),
+    ("Now that {says}, {goal}. {Ask}, especially since {reason}?", 0.8),
+    ("{Says}—{detail} {Ask}?", 0.5),
+    ("{Says}. {Detail} {Ask} {tail}?", 0.8),
+    ("{Reason}, so {says}, and {ending} {Ask}?", 0.7),
+    ("{Reason}, and now {says}, so {goal}. {Ask} {tail}, and {other}?", 0.6),
+    ("{Says}. {Ask}? {Goal}.", 0.4),
+)
+"""Forms of later periods, with their weights."""
+
+FOLLOW_UP: tuple[tuple[str, float], ...] = (
+    ("{Ask}?", 1.0),
+    ("{Ask}? {Goal}.", 2.0),
+    ("{Ask}? {Ending}", 2.0),
+    ("{Goal}. {Ask}?", 1.5),
+    ("{Ending} {Ask}?", 1.5),
+    ("{Ask}? {Goal}, and {ending}", 1.5),
+    ("{Goal}, and {ending} {Ask}?", 1.0),
+    ("{Ending} {Ask}? {Goal}.", 0.7),
+    ("{Ask}, and {other}? {Ending}", 0.7),
+    ("{Ask}, and {other}? {Goal}.", 0.7),
+    ("{Ending} {Ask}, and {other}?", 0.7),
+    ("{Ask}, and {other}?", 0.6),
+)
+"""Forms of messages that state no value, with their weights."""
+
+
+class Parts(NamedTuple):
+    """The phrases of one message, each in lower case where it may stand inside a sentence."""
+
+    ask: str
+    other: str = ""
+    tail: str = ""
+    says: str = ""
+    reason: str = ""
+    detail: str = ""
+    ending: str = ""
+    goal: str = ""
+
+    def joined(self, form: str) -> str:
+        """Return the message of a form; a capitalised slot begins a sentence."""
+        slots = self._asdict()
+        slots |= {name.capitalize(): capitalised(text) for name, text in slots.items()}
+        return form.format(**slots)
+
+
+def statement(about: Topic, pairs: Pairs, draws: Draws, *, initial: bool) -> str:
+    """Return a message that exposes one or two values of a topic."""
+    values = [about.variables[name].values[value] for name, value in pairs]
+    lead = draws.below(len(pairs))
+    material = values[lead]
+    says, tail = draws.pick(material.says), draws.pick(material.phrases)
+    if len(values) == 2:
+        other = values[1 - lead]
+        short = initial or draws.chance(0.4)
+        says = f"{says} and {draws.pick(other.says)}" if short else f"{says}, and {draws.pick(other.says)}"
+        tail = f"{tail} and {draws.pick(other.phrases)}"
+    variable = about.variables[pairs[lead][0]]
+    parts = Parts(
+        ask=_ask(about, pairs[draws.below(len(pairs))][0], draws, initial=initial),
+        other=draws.pick(variable.requests),
+        says=says,
+        tail=tail,
+        reason=draws.pick(material.reasons),
+        detail=lowered(draws.pick(material.details)),
+        ending=lowered(draws.pick(variable.endings)),
+        goal=draws.pick(GOALS),
+    )
+    forms = JOINT_INITIAL if initial and len(pairs) == 2 else INITIAL if initial else LATER
+    return parts.joined(draws.weighted(*_split(forms)))
+
+
+def minimal_pair(about: Topic, name: str, value: str, draws: Draws, *, initial: bool) -> str:
+    """Return a message with a value of somebody or somewhere else, which exposes none."""
+    variable = about.variables[name]
+    material = variable.values[value]
+    says = draws.pick(material.quiet)
+    others = [text for text in material.quiet if text != says]
+    ending = lowered(draws.pick(variable.endings))
+    parts = Parts(
+        ask=_ask(about, name, draws, initial=initial),
+        other=draws.pick(variable.requests),
+        says=says,
+        tail=f"{draws.pick(('when', 'if', 'now that', 'considering that', 'seeing that'))} {says}",
+        reason=draws.pick(others),
+        detail=ending,
+        ending=ending,
+        goal=draws.pick(GOALS),
+    )
+    return parts.joined(draws.weighted(*_split(INITIAL if initial else LATER)))
+
+
+def question_only(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
+    """Return a message about a variable that states no value: a follow-up or a neutral opener."""
+    variable = about.variables[name]
+    parts = Parts(
+        ask=_ask(about, name, draws, initial=initial),
+        other=draws.pick(variable.requests),
+        ending=lowered(draws.pick(variable.endings)),
+        goal=draws.pick(GOALS),
+    )
+    return parts.joined(draws.weighted(*_split(FOLLOW_UP)))
+
+
+def _ask(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
+    if draws.chance(PARTNER):
+        name = draws.pick(tuple(about.variables))
+    variable = about.variables[name]
+    request = draws.pick(variable.oblique if draws.chance(OBLIQUE) else variable.requests)
+    return reworded(request, draws, initial=initial)
+
+
+@lru_cache(maxsize=16)
+def _split(forms: tuple[tuple[str, float], ...]) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    return tuple(text for text, _ in forms), tuple(weight for _, weight in forms)
+
+
+def capitalised(text: str) -> str:
+    """Return the text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def lowered(sentence: str) -> str:
+    """Return a sentence for use after a comma: in lower case unless it begins with a name."""
+    first = sentence.split(" ", 1)[0]
+    if first in _I_WORDS or first[1:] != first[1:].lower() or first not in _LOWERED:
+        return sentence
+    return sentence[:1].lower() + sentence[1:]
+
+
+_LOWERED = frozenset(
+    ["A", "About", "After", "All", "An", "And", "Another", "Any", "Apart", "As", "At", "Because", "Before", "Besides", "Between", "Both", "But", "By", "Each", "Either", "Even", "Every", "Everybody", "Everyone", "Everything", "Few", "For", "From", "Half", "He", "Her", "His", "How", "If", "In", "Instead", "It", "It's", "Its", "Just", "Last", "Lately", "Less", "Like", "Many", "More", "Most", "Much", "My", "Neither", "Next", "No", "Nobody", "None", "Nothing", "Now", "Of", "On", "Once", "One", "Only", "Or", "Other", "Others", "Our", "Over", "People", "Quite", "Several", "She", "Since", "So", "Some", "Somebody", "Someone", "Something", "Sometimes", "Such", "Ten", "That", "That's", "The", "Their", "There", "There's", "These", "They", "They're", "Things", "This", "Those", "Though", "Three", "To", "Today", "Tomorrow", "Tonight", "Too", "Twice", "Two", "Under", "Until", "Up", "We", "We'd", "We'll", "We're", "We've", "What", "When", "Where", "Which", "While", "With", "Without", "Yesterday", "You", "Your", "Usually", "Hardly", "Half", "Whenever", "Whatever", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Twelve", "Twenty"]
+)
+"""Words that begin a sentence with a capital and are written small inside one."""

@@ -1,0 +1,57 @@
+"""Form of messages: what remains of a text without its topic.
+
+Features are counts of function words and marks, classes of length, and the place of the question.
+They are sparse and additive, so that a linear score costs one pass over the words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|[0-9]+")
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
+
+GENERAL_WORDS: tuple[str, ...] = tuple(
+    ["a", "about", "after", "all", "also", "an", "and", "another", "any", "anything", "are", "around", "as", "at", "available", "be", "because", "been", "before", "being", "best", "better", "between", "but", "by", "can", "can't", "could", "couldn't", "different", "do", "doing", "don't", "each", "easy", "effective", "else", "especially", "even", "every", "everyone", "everything", "few", "find", "finding", "first", "for", "from", "get", "getting", "give", "go", "going", "good", "great", "had", "has", "have", "haven't", "having", "help", "her", "his", "hoping", "how", "i", "i'd", "i'll", "i'm", "i've", "if", "in", "instead", "interested", "into", "is", "it", "it's", "its", "just", "keep", "keeping", "know", "lately", "like", "long", "looking", "lot", "make", "making", "many", "maybe", "me", "might", "more", "most", "much", "my", "need", "new", "next", "no", "not", "now", "of", "off", "often", "on", "one", "only", "or", "other", "our", "out", "over", "own", "people", "plan", "planning", "put", "rather", "really", "recently", "recommend", "she", "should", "since", "so", "some", "someone", "something", "specific", "start", "started", "still", "strategies", "such", "suggest", "suggestions", "sure", "take", "than", "that", "that's", "the", "their", "them", "there", "there's", "these", "they", "things", "think", "this", "those", "time", "tips", "to", "too", "try", "trying", "two", "up", "us", "usual", "usually", "want", "was", "way", "ways", "we", "we'd", "we're", "we've", "well", "were", "what", "what's", "when", "where", "whether", "which", "while", "who", "will", "with", "without", "work", "working", "works", "would", "you", "your", "ideas", "advice", "creative", "practical", "simple", "set", "use", "using", "without", "during"]
+)
+"""Words that carry no topic."""
+
+_GENERAL = frozenset(GENERAL_WORDS)
+
+
+def words(text: str) -> list[str]:
+    """Return the words in lower case, curly apostrophes as plain ones."""
+    return _WORD.findall(text.lower().replace("’", "'"))
+
+
+def features(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the non-zero features of a text with their values."""
+    found = words(text)
+    yield from ((word, 1.0) for word in found if word in _GENERAL)
+    size = text.count(" ") + 1
+    yield f"length {min(size // 4, 16)}", 1.0
+    sentences = _SENTENCE_END.split(text.strip())
+    yield f"sentences {min(len(sentences), 4)}", 1.0
+    questions = text.count("?")
+    yield f"questions {min(questions, 3)}", 1.0
+    if sentences[0].endswith("?"):
+        yield "question first", 1.0
+    if len(sentences) > 1:
+        yield f"first sentence {min(len(sentences[0].split()) // 5, 7)}", 1.0
+    commas = text.count(",")
+    yield f"commas {min(commas, 4)}", 1.0
+    for mark, count in (("dash", text.count("—") + text.count(" - ")), ("hyphen", text.count("-"))):
+        if count:
+            yield mark, float(min(count, 3))
+    letters = sum(map(len, found)) / max(1, len(found))
+    yield f"letters {min(max(int(letters * 4), 13), 22)}", 1.0
+
+
+def score(text: str, weights: Mapping[str, float]) -> float:
+    """Return the weighted sum of the text's features."""
+    get = weights.get
+    total = 0.0
+    for name, value in features(text):
+        total += get(name, 0.0) * value
+    return total
