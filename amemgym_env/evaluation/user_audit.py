@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from amemgym_env.generation.audit.exposure_reader import THRESHOLD, library_read
 from amemgym_env.memory.embedding import DEFAULT, Vectors
 from amemgym_env.models.journal import Event
 from amemgym_env.scenarios.library import Topic, topic_index
+from amemgym_env.scenarios.samples import exposures, joint_exposures
 from amemgym_env.scenarios.script import Exposures, Script
 from amemgym_env.simulated.recognition import Recogniser
 
@@ -166,15 +168,17 @@ def _exposures(topic: Topic) -> tuple[Vectors, tuple[Exposures, ...]]:
     """Return the vectors of a topic's exposing texts, and what each gives away."""
     texts: list[str] = []
     pairs: list[Exposures] = []
-    for variable, values in topic.variables.items():
-        for value, material in values.items():
-            texts += material.exposures
-            pairs += [((variable, value),)] * len(material.exposures)
-    for names, rows in topic.joint.items():
-        for given, utterances in rows.items():
-            texts += utterances
-            pair = tuple(zip(names.split("+"), given.split("+"), strict=True))
-            pairs += [pair] * len(utterances)
+    for name, variable in topic.variables.items():
+        for value in variable.values:
+            stock = exposures(topic, name, value)
+            texts += stock
+            pairs += [((name, value),)] * len(stock)
+    first, second = list(topic.variables)[:2]
+    for one, other in product(topic.variables[first].values, topic.variables[second].values):
+        pair = ((first, one), (second, other))
+        stock = joint_exposures(topic, pair)
+        texts += stock
+        pairs += [pair] * len(stock)
     return DEFAULT(texts), tuple(pairs)
 
 

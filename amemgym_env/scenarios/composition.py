@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from amemgym_env.scenarios.goals import GOALS
+from amemgym_env.scenarios.goals import GOALS, TRIMS
 from amemgym_env.scenarios.library import Topic
 from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.scenarios.requests import reworded
@@ -24,6 +24,9 @@ OBLIQUE = 0.14
 """Share of requests that do not name the topic."""
 PARTNER = 0.25
 """Share of requests from the side of another variable of the topic."""
+
+TRIMMED = 0.25
+"""Share of requests with a generic end."""
 
 _I_WORDS = ("I", "I'm", "I've", "I'd", "I'll")
 
@@ -94,23 +97,6 @@ LATER: tuple[tuple[str, float], ...] = (
 )
 """Forms of later periods, with their weights."""
 
-FOLLOW_UP: tuple[tuple[str, float], ...] = (
-    ("{Ask}?", 1.0),
-    ("{Ask}? {Goal}.", 2.0),
-    ("{Ask}? {Ending}", 2.0),
-    ("{Goal}. {Ask}?", 1.5),
-    ("{Ending} {Ask}?", 1.5),
-    ("{Ask}? {Goal}, and {ending}", 1.5),
-    ("{Goal}, and {ending} {Ask}?", 1.0),
-    ("{Ending} {Ask}? {Goal}.", 0.7),
-    ("{Ask}, and {other}? {Ending}", 0.7),
-    ("{Ask}, and {other}? {Goal}.", 0.7),
-    ("{Ending} {Ask}, and {other}?", 0.7),
-    ("{Ask}, and {other}?", 0.6),
-)
-"""Forms of messages that state no value, with their weights."""
-
-
 class Parts(NamedTuple):
     """The phrases of one message, each in lower case where it may stand inside a sentence."""
 
@@ -179,13 +165,26 @@ def minimal_pair(about: Topic, name: str, value: str, draws: Draws, *, initial: 
 def question_only(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
     """Return a message about a variable that states no value: a follow-up or a neutral opener."""
     variable = about.variables[name]
+    ask = _ask(about, name, draws, initial=initial)
+    return without_value(ask, variable.requests, variable.endings, draws, initial=initial)
+
+
+def without_value(
+    ask: str, requests: Sequence[str], remarks: Sequence[str], draws: Draws, *, initial: bool
+) -> str:
+    """Return a message with remarks in the places of statement, reason and detail."""
+    first, second, third = (lowered(text) for text in draws.sample(remarks, 3))
     parts = Parts(
-        ask=_ask(about, name, draws, initial=initial),
-        other=draws.pick(variable.requests),
-        ending=lowered(draws.pick(variable.endings)),
+        ask=ask,
+        other=draws.pick(requests),
+        tail=f"and {draws.pick(requests)}" if draws.chance(0.5) else draws.pick(TRIMS),
+        says=first.rstrip("."),
+        reason=second.rstrip("."),
+        detail=third,
+        ending=third,
         goal=draws.pick(GOALS),
     )
-    return parts.joined(draws.weighted(*_split(FOLLOW_UP)))
+    return parts.joined(draws.weighted(*_split(INITIAL if initial else LATER)))
 
 
 def _ask(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
@@ -193,7 +192,8 @@ def _ask(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
         name = draws.pick(tuple(about.variables))
     variable = about.variables[name]
     request = draws.pick(variable.oblique if draws.chance(OBLIQUE) else variable.requests)
-    return reworded(request, draws, initial=initial)
+    text = reworded(request, draws, initial=initial)
+    return f"{text} {draws.pick(TRIMS)}" if draws.chance(TRIMMED) else text
 
 
 @lru_cache(maxsize=16)

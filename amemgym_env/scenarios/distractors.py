@@ -16,7 +16,6 @@ from amemgym_env.scenarios.difficulty import QUIET_KINDS
 from amemgym_env.scenarios.library import Topic, split_of, topics
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.random_stream import Draws
-from amemgym_env.scenarios.small_talk import small_talk
 from amemgym_env.seeding import Key, below, permutation
 
 
@@ -76,7 +75,7 @@ class Distractors:
         draws = Draws(*self._key, "quiet", number, attempt)
         initial = period == 0
         if kind == "small_talk":
-            return Quiet(small_talk(draws, initial=initial), None)
+            return Quiet(messages.small_talk(draws, initial=initial), None)
         if kind == "other_users":
             return Quiet(self._foreign[(number + attempt) % len(self._foreign)], None)
         if kind == "minimal_pairs" and self._own:

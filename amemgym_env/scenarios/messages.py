@@ -18,8 +18,9 @@ from amemgym_env.scenarios import composition
 from amemgym_env.scenarios.form import score
 from amemgym_env.scenarios.library import Topic
 from amemgym_env.scenarios.random_stream import Draws
+from amemgym_env.scenarios.small_talk import small_talk as small_talk_draw
 
-Kind = Literal["statement", "minimal_pair", "question"]
+Kind = Literal["statement", "minimal_pair", "question", "small_talk"]
 """What is composed: a statement of values, a minimal pair, or neither."""
 
 DRAWS = 60
@@ -64,6 +65,16 @@ def question(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
     return _chosen(
         lambda: composition.question_only(about, name, draws, initial=initial),
         weights("question", initial=initial),
+        draws,
+        SCRIPT_DRAWS,
+    )
+
+
+def small_talk(draws: Draws, *, initial: bool) -> str:
+    """Return a message about nothing that a scenario asks for."""
+    return _chosen(
+        lambda: small_talk_draw(draws, initial=initial),
+        weights("small_talk", initial=initial),
         draws,
         SCRIPT_DRAWS,
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from amemgym_env.scenarios.composition import FOLLOW_UP, Parts, lowered
-from amemgym_env.scenarios.goals import GOALS
+from amemgym_env.scenarios.composition import without_value
 from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.scenarios.requests import reworded
 
@@ -55,11 +54,5 @@ _REMARKS: tuple[str, ...] = (
 
 def small_talk(draws: Draws, *, initial: bool) -> str:
     """Return a message of small talk; `initial` for one of period 0."""
-    parts = Parts(
-        ask=reworded(draws.pick(_REQUESTS), draws, initial=initial),
-        other=draws.pick(_REQUESTS),
-        ending=lowered(draws.pick(_REMARKS)),
-        goal=draws.pick(GOALS),
-    )
-    forms = FOLLOW_UP[:1] if initial else FOLLOW_UP
-    return parts.joined(draws.weighted([f for f, _ in forms], [w for _, w in forms]))
+    ask = reworded(draws.pick(_REQUESTS), draws, initial=initial)
+    return without_value(ask, _REQUESTS, _REMARKS, draws, initial=initial)

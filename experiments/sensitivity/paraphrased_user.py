@@ -16,6 +16,7 @@ from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios import neutral_texts as neutral
 from amemgym_env.scenarios.library import Topic, topic_index
 from amemgym_env.scenarios.model import Scenario, Session
+from amemgym_env.scenarios.samples import exposures, joint_exposures, questions
 from amemgym_env.scenarios.script import Script
 from amemgym_env.seeding import permutation
 
@@ -61,11 +62,10 @@ def _other(
         return session.query
     if len(exposed) == 1:
         ((variable, value),) = exposed.items()
-        texts: Sequence[str] = about.variables[variable][value].exposures
+        texts: Sequence[str] = exposures(about, variable, value)
     else:
         (first, second), (one, other) = exposed.keys(), exposed.values()
-        texts = about.joint_utterances(first, second, (one, other))
-        texts = texts or about.joint_utterances(second, first, (other, one))
+        texts = joint_exposures(about, ((first, one), (second, other)))
     others = [text for text in texts if text != session.query]
     if not others:
         return session.query
@@ -92,7 +92,7 @@ class RedrawnUser(Backend):
             said = [utterance.text for utterance in conversation.utterances]
             matter = [name for part in conversation.utterances for name, _ in part.exposures]
             about = known.get(matter[0]) if matter else None
-            texts = neutral.FOLLOW_UPS if about is None else about.follow_ups
+            texts = neutral.FOLLOW_UPS if about is None else questions(about)
             self._stocks[said[0]] = tuple(text for text in texts if text not in said) or texts
 
     def complete(self, call: Call) -> Completion:

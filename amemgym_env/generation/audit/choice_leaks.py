@@ -14,9 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from amemgym_env.generation.audit.classifiers import FOLDS, Ints, folds, logistic, standardized
+from amemgym_env.generation.audit.classifiers import (
+    FOLDS,
+    Floats,
+    Ints,
+    folds,
+    logistic,
+    standardized,
+)
 from amemgym_env.memory.embedding import DEFAULT, SCALE, terms
-from amemgym_env.scenarios.entropy_balancing import Floats
 from amemgym_env.scenarios.model import Question, Scenario
 
 FEATURES = ("words", "characters", "longest", "position", "first", "medoid", "sentences", "terms")

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.scenarios.entropy_balancing import Floats
 from amemgym_env.seeding import below
 
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FOLDS = 5

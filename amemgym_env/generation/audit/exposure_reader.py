@@ -17,9 +17,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from amemgym_env.generation.audit.classifiers import FOLDS, Ints, folds
-from amemgym_env.scenarios.entropy_balancing import Floats
-from amemgym_env.scenarios.library import Topic, topic_index, utterances
+from amemgym_env.generation.audit.classifiers import FOLDS, Floats, Ints, folds
+from amemgym_env.scenarios.library import Topic, topic_index
+from amemgym_env.scenarios.samples import utterances
 
 THRESHOLD = 0.7
 """A text with at least this score counts as a giveaway. Of exposures of topics that the reader has
@@ -80,7 +80,7 @@ class Reader:
                 if column is not None:
                     table[row, column] = 1.0
         exposing = [t for t, kind in utterances(topic) if kind in ("exposure", "joint")]
-        neutral = [t for t, kind in utterances(topic) if kind in ("opener", "follow_up")]
+        neutral = [t for t, kind in utterances(topic) if kind == "question"]
         table[:, -3] = self._closeness(texts, exposing)
         table[:, -2] = self._closeness(texts, neutral)
         table[:, -1] = 1.0

@@ -3,8 +3,8 @@
 A classifier sees length, place and punctuation of the utterances of played scripts, and is asked
 which of them expose. Openers and follow-ups are judged apart, and so is period 0, whose sessions
 have one round and no late exposures. What exposes is decided by the text, not by the script's
-labels: a text exposes when it contains a session's opener of the scenario file or an exposure of
-the topic library.
+labels: a text exposes when it contains a session's opener of the scenario file or a clause of the
+topic library that states a value.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from amemgym_env.generation.audit.classifiers import auc, held_out_scores
-from amemgym_env.scenarios.entropy_balancing import FORM, form
+from amemgym_env.generation.audit.marks import FORM, form
 from amemgym_env.scenarios.library import Topic, topic
 from amemgym_env.scenarios.model import Scenario
+from amemgym_env.scenarios.samples import stated
 from amemgym_env.scenarios.script import Script
 
 FEATURES = (*FORM, "session", "session squared", "round")
@@ -60,27 +61,18 @@ def exposing_openers(scenario: Scenario) -> frozenset[str]:
     )
 
 
-def library_exposures(scenario: Scenario) -> frozenset[str]:
-    """Return the library's exposures of all values of the scenario's topics."""
-    return frozenset(
-        text
-        for found in scenario_topics(scenario)
-        for values in found.variables.values()
-        for value in values.values()
-        for text in value.exposures
-    )
-
-
 def played(scenario: Scenario, script: Script) -> Iterator[Played]:
     """Yield every utterance of a script; one that repeats an exposing opener in it exposes."""
     openers = exposing_openers(scenario)
-    known = openers | library_exposures(scenario)
+    topics = scenario_topics(scenario)
     for number, conversations in enumerate(script.periods):
         last = max(1, len(conversations) - 1)
         for place, conversation in enumerate(conversations):
             for turn, utterance in enumerate(conversation.utterances):
                 text = utterance.text
-                exposes = text in known or any(opener in text for opener in openers)
+                exposes = any(opener in text for opener in openers) or any(
+                    stated(found, text).keys() & scenario.state_schema.keys() for found in topics
+                )
                 yield Played(scenario.id, text, number, place / last, turn, exposes)
 
 

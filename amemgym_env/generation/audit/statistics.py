@@ -13,8 +13,9 @@ from itertools import pairwise
 import numpy as np
 
 from amemgym_env.memory.embedding import DEFAULT, SCALE, terms
-from amemgym_env.scenarios.library import topic_index
+from amemgym_env.scenarios.library import topic
 from amemgym_env.scenarios.model import Scenario, Session
+from amemgym_env.scenarios.samples import stated
 from amemgym_env.scenarios.validation import lints, problems
 
 
@@ -81,24 +82,16 @@ class Counts:
 
 
 def contradictions(scenario: Scenario, period: int, text: str) -> bool:
-    """Return whether a text is a library exposure of a value that does not hold at the period."""
-    values = _exposed_in_library().get(text)
-    if values is None:
+    """Return whether a text states a library value that does not hold at the period."""
+    if scenario.library is None:
         return False
     state = scenario.periods[period].state
-    return any(state.get(variable, value) != value for variable, value in values)
-
-
-def _exposed_in_library() -> dict[str, tuple[tuple[str, str], ...]]:
-    if not _EXPOSED:
-        for found in topic_index().values():
-            for variable, values in found.variables.items():
-                for value, material in values.items():
-                    _EXPOSED.update((text, ((variable, value),)) for text in material.exposures)
-    return _EXPOSED
-
-
-_EXPOSED: dict[str, tuple[tuple[str, str], ...]] = {}
+    return any(
+        state.get(variable, value) != value
+        for question in scenario.qas
+        if question.topic is not None
+        for variable, value in stated(topic(question.topic), text).items()
+    )
 
 
 def _shared_stems(session: Session) -> Iterator[str]:

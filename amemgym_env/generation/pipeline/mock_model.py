@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -17,6 +18,7 @@ from amemgym_env.models.backend import Backend, Call, Completion
 from amemgym_env.models.usage import Usage
 from amemgym_env.scenarios.library import Topic, Value, topics
 from amemgym_env.scenarios.random_stream import Draws
+from amemgym_env.scenarios.samples import exposures, joint_exposures, questions
 from amemgym_env.seeding import uniform
 
 _CHARACTERS = 4
@@ -133,10 +135,10 @@ class MockModel(Backend):
         topic = _home(names[0])
         draws = Draws("rehearsal", text, *names, *values)
         if self._slips("utterance", text, *names) or not self.never.isdisjoint(names):
-            return draws.pick(topic.openers)
+            return draws.pick(questions(topic))
         if len(names) == 1:
-            return draws.pick(_value(names[0], values[0]).exposures)
-        return draws.pick(topic.joint_utterances(names[0], names[1], (values[0], values[1])))
+            return draws.pick(exposures(topic, names[0], values[0]))
+        return draws.pick(joint_exposures(topic, tuple(zip(names, values, strict=True))))
 
     def _exposures(self, text: str, _: Rows) -> dict[str, Any]:
         return dict(_exposures_of_texts().get(text.split("\n")[1], {}))
@@ -202,14 +204,14 @@ def _fitting(text: str) -> list[Topic]:
         topic
         for topic in topics("train")
         if len(topic.variables) >= size
-        and prod(len(values) for values in list(topic.variables.values())[:size]) >= least
+        and prod(len(found.values) for found in list(topic.variables.values())[:size]) >= least
     ]
 
 
 def _draft(topic: Topic, size: int) -> dict[str, Any]:
     variables = [
-        {"name": name, "values": list(values)}
-        for name, values in list(topic.variables.items())[:size]
+        {"name": name, "values": list(variable.values)}
+        for name, variable in list(topic.variables.items())[:size]
     ]
     return {"question": topic.questions[0], "variables": variables}
 
@@ -224,7 +226,7 @@ def _home(name: str) -> Topic:
 
 
 def _value(name: str, value: str) -> Value:
-    return _home(name).variables[name][value]
+    return _home(name).variables[name].values[value]
 
 
 @cache
@@ -235,10 +237,10 @@ def _exposures_of_texts() -> dict[str, dict[str, str]]:
 
 def _exposing() -> Iterator[tuple[str, dict[str, str]]]:
     for topic in topics("train"):
-        for name, values in topic.variables.items():
-            for value, material in values.items():
-                yield from ((text, {name: value}) for text in material.exposures)
-        for pair, by_values in topic.joint.items():
-            for joined, texts in by_values.items():
-                given = dict(zip(pair.split("+"), joined.split("+"), strict=True))
-                yield from ((text, given) for text in texts)
+        for name, variable in topic.variables.items():
+            for value in variable.values:
+                yield from ((text, {name: value}) for text in exposures(topic, name, value))
+        first, second = list(topic.variables)[:2]
+        for one, other in product(topic.variables[first].values, topic.variables[second].values):
+            pairs = ((first, one), (second, other))
+            yield from ((text, dict(pairs)) for text in joint_exposures(topic, pairs))
