@@ -25,8 +25,11 @@ OBLIQUE = 0.14
 PARTNER = 0.25
 """Share of requests from the side of another variable of the topic."""
 
-TRIMMED = 0.25
+TRIMMED = 0.15
 """Share of requests with a generic end."""
+
+_OFFERED = 3
+"""Generic phrases of a kind for the draws of one message."""
 
 _I_WORDS = ("I", "I'm", "I've", "I'd", "I'll")
 
@@ -61,41 +64,55 @@ LATER: tuple[tuple[str, float], ...] = (
     ("{Ask} now that {says}?", 0.6),
     ("{Ask} now that {says} and {reason}?", 0.6),
     ("{Ask} {tail}, especially since {reason}?", 1.0),
-    ("{Ask}? {Says}, and {goal}.", 1.5),
+    ("{Ask}? {Says}, and {goal}.", 0.9),
     ("{Ask}? {Reason}, so {says}.", 1.2),
     ("{Ask}? {Reason}, and now {says}.", 1.2),
     ("{Ask}? Since {reason}, {says}.", 1.2),
-    ("{Ask}? {Says} since {reason}, and {goal}.", 1.2),
-    ("{Ask}? {Reason}, so {says} and {goal}.", 1.2),
-    ("{Ask}? Now that {says}, {goal}.", 1.2),
-    ("{Ask}? Since {says}, {goal}, especially because {reason}.", 0.8),
-    ("{Ask} {tail}? {Reason}, and {goal}.", 1.2),
-    ("{Ask} {tail}? {Says}, so {goal}.", 1.0),
-    ("{Ask} {tail}? {Reason}, so {says}, and {goal}.", 1.2),
+    ("{Ask}? {Says} since {reason}, and {goal}.", 0.72),
+    ("{Ask}? {Reason}, so {says} and {goal}.", 0.72),
+    ("{Ask}? Now that {says}, {goal}.", 0.72),
+    ("{Ask}? Since {says}, {goal}, especially because {reason}.", 0.48),
+    ("{Ask} {tail}? {Reason}, and {goal}.", 0.72),
+    ("{Ask} {tail}? {Says}, so {goal}.", 0.6),
+    ("{Ask} {tail}? {Reason}, so {says}, and {goal}.", 0.72),
     ("{Ask} {tail}? {Detail}", 0.5),
     ("{Ask} {tail}? Now that {says}, {detail}", 0.8),
     ("{Ask} now that {says}? {Reason}, and {detail}", 0.8),
-    ("{Ask} now that {says}? {Goal}.", 0.6),
+    ("{Ask} now that {says}? {Goal}.", 0.36),
     ("{Ask}? {Says}, and {ending}", 0.5),
     ("{Ask}? {Says}—{detail}", 0.6),
     ("{Ask}? {Says}, and {detail}", 0.6),
     ("{Ask}? {Reason}, so {says}. {Detail}", 0.6),
-    ("{Ask} {tail}? {Reason}, so {says}. {Goal}, and {detail}", 0.5),
+    ("{Ask} {tail}? {Reason}, so {says}. {Goal}, and {detail}", 0.3),
     ("Since {reason}, {says}. {Ask}?", 1.0),
     ("Since {reason}, {says}. {Ask} {tail}?", 1.0),
     ("{Reason}, so {says}. {Ask}?", 1.2),
     ("{Reason}, and now {says}. {Ask} {tail}?", 1.2),
-    ("{Reason}, so {says} and {goal}. {Ask}?", 1.2),
-    ("{Says} since {reason}, and {goal}. {Ask}?", 1.0),
-    ("{Says}, and {goal}. {Ask}?", 1.2),
-    ("Now that {says}, {goal}. {Ask}, especially since {reason}?", 0.8),
+    ("{Reason}, so {says} and {goal}. {Ask}?", 0.72),
+    ("{Says} since {reason}, and {goal}. {Ask}?", 0.6),
+    ("{Says}, and {goal}. {Ask}?", 0.72),
+    ("Now that {says}, {goal}. {Ask}, especially since {reason}?", 0.48),
     ("{Says}—{detail} {Ask}?", 0.5),
     ("{Says}. {Detail} {Ask} {tail}?", 0.8),
     ("{Reason}, so {says}, and {ending} {Ask}?", 0.7),
-    ("{Reason}, and now {says}, so {goal}. {Ask} {tail}, and {other}?", 0.6),
-    ("{Says}. {Ask}? {Goal}.", 0.4),
+    ("{Reason}, and now {says}, so {goal}. {Ask} {tail}, and {other}?", 0.36),
+    ("{Says}. {Ask}? {Goal}.", 0.24),
 )
 """Forms of later periods, with their weights."""
+
+class Generic(NamedTuple):
+    """The generic phrases among which the draws of one message choose."""
+
+    goals: Sequence[str]
+    trims: Sequence[str]
+
+
+def generic(draws: Draws) -> Generic:
+    """Return a few generic phrases, so that no choice among draws can wear one of them out."""
+    return Generic(
+        [draws.pick(GOALS) for _ in range(_OFFERED)], [draws.pick(TRIMS) for _ in range(_OFFERED)]
+    )
+
 
 class Parts(NamedTuple):
     """The phrases of one message, each in lower case where it may stand inside a sentence."""
@@ -116,7 +133,9 @@ class Parts(NamedTuple):
         return form.format(**slots)
 
 
-def statement(about: Topic, pairs: Pairs, draws: Draws, *, initial: bool) -> str:
+def statement(
+    about: Topic, pairs: Pairs, draws: Draws, offered: Generic, *, initial: bool
+) -> str:
     """Return a message that exposes one or two values of a topic."""
     values = [about.variables[name].values[value] for name, value in pairs]
     lead = draws.below(len(pairs))
@@ -129,20 +148,22 @@ def statement(about: Topic, pairs: Pairs, draws: Draws, *, initial: bool) -> str
         tail = f"{tail} and {draws.pick(other.phrases)}"
     variable = about.variables[pairs[lead][0]]
     parts = Parts(
-        ask=_ask(about, pairs[draws.below(len(pairs))][0], draws, initial=initial),
+        ask=_ask(about, pairs[draws.below(len(pairs))][0], draws, offered, initial=initial),
         other=draws.pick(variable.requests),
         says=says,
         tail=tail,
         reason=draws.pick(material.reasons),
         detail=lowered(draws.pick(material.details)),
         ending=lowered(draws.pick(variable.endings)),
-        goal=draws.pick(GOALS),
+        goal=draws.pick(offered.goals),
     )
     forms = JOINT_INITIAL if initial and len(pairs) == 2 else INITIAL if initial else LATER
     return parts.joined(draws.weighted(*_split(forms)))
 
 
-def minimal_pair(about: Topic, name: str, value: str, draws: Draws, *, initial: bool) -> str:
+def minimal_pair(
+    about: Topic, name: str, value: str, draws: Draws, offered: Generic, *, initial: bool
+) -> str:
     """Return a message with a value of somebody or somewhere else, which exposes none."""
     variable = about.variables[name]
     material = variable.values[value]
@@ -150,50 +171,58 @@ def minimal_pair(about: Topic, name: str, value: str, draws: Draws, *, initial: 
     others = [text for text in material.quiet if text != says]
     ending = lowered(draws.pick(variable.endings))
     parts = Parts(
-        ask=_ask(about, name, draws, initial=initial),
+        ask=_ask(about, name, draws, offered, initial=initial),
         other=draws.pick(variable.requests),
         says=says,
         tail=f"{draws.pick(('when', 'if', 'now that', 'considering that', 'seeing that'))} {says}",
         reason=draws.pick(others),
         detail=ending,
         ending=ending,
-        goal=draws.pick(GOALS),
+        goal=draws.pick(offered.goals),
     )
     return parts.joined(draws.weighted(*_split(INITIAL if initial else LATER)))
 
 
-def question_only(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
+def question_only(
+    about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bool
+) -> str:
     """Return a message about a variable that states no value: a follow-up or a neutral opener."""
     variable = about.variables[name]
-    ask = _ask(about, name, draws, initial=initial)
-    return without_value(ask, variable.requests, variable.endings, draws, initial=initial)
+    ask = _ask(about, name, draws, offered, initial=initial)
+    return without_value(ask, variable.requests, variable.endings, draws, offered, initial=initial)
 
 
 def without_value(
-    ask: str, requests: Sequence[str], remarks: Sequence[str], draws: Draws, *, initial: bool
+    ask: str,
+    requests: Sequence[str],
+    remarks: Sequence[str],
+    draws: Draws,
+    offered: Generic,
+    *,
+    initial: bool,
 ) -> str:
     """Return a message with remarks in the places of statement, reason and detail."""
     first, second, third = (lowered(text) for text in draws.sample(remarks, 3))
     parts = Parts(
         ask=ask,
         other=draws.pick(requests),
-        tail=f"and {draws.pick(requests)}" if draws.chance(0.5) else draws.pick(TRIMS),
+        tail=f"and {draws.pick(requests)}" if draws.chance(0.5) else draws.pick(offered.trims),
         says=first.rstrip("."),
         reason=second.rstrip("."),
         detail=third,
         ending=third,
-        goal=draws.pick(GOALS),
+        goal=draws.pick(offered.goals),
     )
     return parts.joined(draws.weighted(*_split(INITIAL if initial else LATER)))
 
 
-def _ask(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
+def _ask(about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bool) -> str:
     if draws.chance(PARTNER):
         name = draws.pick(tuple(about.variables))
     variable = about.variables[name]
     request = draws.pick(variable.oblique if draws.chance(OBLIQUE) else variable.requests)
     text = reworded(request, draws, initial=initial)
-    return f"{text} {draws.pick(TRIMS)}" if draws.chance(TRIMMED) else text
+    return f"{text} {draws.pick(offered.trims)}" if draws.chance(TRIMMED) else text
 
 
 @lru_cache(maxsize=16)

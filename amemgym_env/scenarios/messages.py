@@ -33,7 +33,7 @@ SCRIPT_DRAWS = 24
 def opener(about: Topic, pairs: composition.Pairs, draws: Draws, *, initial: bool) -> str:
     """Return an opener that exposes one or two values of a topic."""
     return _chosen(
-        lambda: composition.statement(about, pairs, draws, initial=initial),
+        lambda offered: composition.statement(about, pairs, draws, offered, initial=initial),
         weights("statement", initial=initial),
         draws,
         DRAWS,
@@ -43,7 +43,7 @@ def opener(about: Topic, pairs: composition.Pairs, draws: Draws, *, initial: boo
 def statement(about: Topic, pairs: composition.Pairs, draws: Draws, *, initial: bool) -> str:
     """Return a later message that exposes one or two values of a topic."""
     return _chosen(
-        lambda: composition.statement(about, pairs, draws, initial=initial),
+        lambda offered: composition.statement(about, pairs, draws, offered, initial=initial),
         weights("statement", initial=initial),
         draws,
         SCRIPT_DRAWS,
@@ -53,7 +53,7 @@ def statement(about: Topic, pairs: composition.Pairs, draws: Draws, *, initial: 
 def minimal_pair(about: Topic, name: str, value: str, draws: Draws, *, initial: bool) -> str:
     """Return a message that names a value and exposes none."""
     return _chosen(
-        lambda: composition.minimal_pair(about, name, value, draws, initial=initial),
+        lambda offered: composition.minimal_pair(about, name, value, draws, offered, initial=initial),
         weights("minimal_pair", initial=initial),
         draws,
         SCRIPT_DRAWS,
@@ -63,7 +63,7 @@ def minimal_pair(about: Topic, name: str, value: str, draws: Draws, *, initial: 
 def question(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
     """Return a message about a variable that states no value."""
     return _chosen(
-        lambda: composition.question_only(about, name, draws, initial=initial),
+        lambda offered: composition.question_only(about, name, draws, offered, initial=initial),
         weights("question", initial=initial),
         draws,
         SCRIPT_DRAWS,
@@ -73,15 +73,16 @@ def question(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
 def small_talk(draws: Draws, *, initial: bool) -> str:
     """Return a message about nothing that a scenario asks for."""
     return _chosen(
-        lambda: small_talk_draw(draws, initial=initial),
+        lambda: small_talk_draw(draws, offered, initial=initial),
         weights("small_talk", initial=initial),
         draws,
         SCRIPT_DRAWS,
     )
 
 
-def _chosen(compose: Callable[[], str], weight: dict[str, float], draws: Draws, count: int) -> str:
-    texts = [compose() for _ in range(count)]
+def _chosen(compose: Callable[[composition.Generic], str], weight: dict[str, float], draws: Draws, count: int) -> str:
+    offered = composition.generic(draws)
+    texts = [compose(offered) for _ in range(count)]
     scores = [score(text, weight) for text in texts]
     highest = max(scores)
     return draws.weighted(texts, [math.exp(value - highest) for value in scores])

@@ -55,54 +55,56 @@ _INDIRECT = re.compile(
 
 _VERB_OPENINGS: dict[bool, Openings] = {
     True: (
-        ("how can I", 3.0), ("what are some good ways to", 1.5), ("what are some ways to", 1.0),
-        ("what are some effective ways to", 1.0), ("what are some easy ways to", 0.7),
-        ("what are some creative ways to", 0.5), ("what are the best ways to", 0.7),
-        ("can you suggest ways to", 1.2), ("can you help me", 1.2), ("what's the best way to", 1.2),
-        ("what's a good way to", 0.8), ("could you suggest ways to", 0.5), ("how do I", 0.7),
-        ("do you have tips on how to", 0.3), ("are there any good ways to", 0.6),
-        ("can you recommend ways to", 0.4), ("what should I do to", 0.3),
-        ("what are some strategies to", 0.5),
+        ("how can I", 3.5), ("what are some {adjective} ways to", 4.0), ("how do I", 0.6),
+        ("what are some ways to", 0.4), ("what are the most {adjective} ways to", 0.5),
+        ("can you suggest {adjective} ways to", 0.8), ("can you help me", 1.5),
+        ("what's the best way to", 0.5), ("what's a {adjective} way to", 1.0),
+        ("could you suggest {adjective} ways to", 0.5), ("are there any {adjective} ways to", 0.7),
+        ("can you recommend {adjective} ways to", 0.4), ("what should I do to", 0.3),
+        ("what {adjective} strategies would help me", 0.4), ("what steps should I take to", 0.3),
     ),
     False: (
-        ("can you help me", 6.0), ("could you help me", 1.3), ("can you suggest ways to", 1.3),
-        ("could you suggest ways to", 0.9), ("can you suggest some ways to", 0.5),
-        ("what are some ways to", 0.7), ("what are some good ways to", 0.6),
-        ("what are some effective ways to", 0.6), ("what are some creative ways to", 0.3),
-        ("could you suggest some ways to", 0.4), ("can you recommend ways to", 0.4),
-        ("how can I", 0.4), ("what's the best way to", 0.4), ("do you have any tips on how to", 0.3),
-        ("what are some practical ways to", 0.3), ("can you help me figure out how to", 0.4),
-        ("could you help me find ways to", 0.3), ("can you help me come up with ways to", 0.4),
+        ("can you help me", 6.0), ("could you help me", 2.0),
+        ("can you suggest {adjective} ways to", 1.2), ("could you suggest {adjective} ways to", 1.0),
+        ("can you suggest some {adjective} ways to", 0.8), ("can you suggest ways to", 0.3),
+        ("what are some {adjective} ways to", 2.2), ("what are some ways to", 0.3),
+        ("could you suggest some {adjective} ways to", 0.6), ("how can I", 0.5),
+        ("can you recommend {adjective} ways to", 0.6), ("what's the best way to", 0.2),
+        ("what {adjective} strategies would help me", 0.3), ("do you have tips to help me", 0.3),
+        ("could you help me find {adjective} ways to", 0.3),
     ),
 }  # fmt: skip
 _NOUN_OPENINGS: dict[bool, Openings] = {
     True: (
-        ("what are some", 4.0), ("what are some good", 1.0), ("can you suggest", 1.5),
-        ("can you suggest some", 0.8), ("can you recommend", 1.0), ("can you recommend some", 0.7),
-        ("are there any", 1.4), ("do you have any", 0.7), ("could you suggest", 0.4),
-        ("could you recommend", 0.4), ("can you give me some", 0.2), ("what are the best", 0.5),
+        ("what are some", 3.5), ("what are some {adjective}", 2.0), ("can you suggest", 1.3),
+        ("can you suggest some", 0.6), ("can you suggest {adjective}", 0.8), ("are there any", 1.2),
+        ("can you recommend", 0.9), ("can you recommend some", 0.6), ("do you have any", 0.6),
+        ("could you suggest", 0.4), ("could you recommend {adjective}", 0.4),
     ),
     False: (
-        ("can you suggest", 1.6), ("can you suggest some", 1.2), ("could you suggest", 1.0),
-        ("could you suggest some", 1.0), ("can you recommend", 1.0), ("can you recommend some", 0.8),
-        ("what are some", 1.6), ("what are some good", 0.4), ("do you have any", 1.0),
-        ("could you recommend", 0.5), ("could you recommend some", 0.4), ("are there any", 0.3),
-        ("can you help me find", 1.0), ("can you help me come up with", 0.5), ("do you have", 0.4),
-        ("could you help me find", 0.3), ("can you help me brainstorm", 0.4), ("can you share", 0.3),
+        ("can you suggest", 1.4), ("can you suggest some", 0.9), ("could you suggest", 0.9),
+        ("could you suggest some", 0.8), ("can you recommend", 0.8), ("can you recommend some", 0.6),
+        ("what are some", 1.5), ("what are some {adjective}", 0.8), ("do you have any", 0.9),
+        ("could you recommend", 0.5), ("could you recommend some", 0.4),
+        ("can you suggest some {adjective}", 0.6), ("could you suggest {adjective}", 0.5),
+        ("can you help me find {adjective}", 0.6), ("can you help me find", 0.3),
+        ("can you help me brainstorm", 0.5), ("could you share some", 0.3),
     ),
 }  # fmt: skip
+ADJECTIVES = (
+    "good", "effective", "creative", "practical", "simple", "easy", "affordable", "realistic",
+    "sensible", "enjoyable", "reliable", "low-effort", "budget-friendly", "fun", "smart", "helpful",
+    "straightforward", "time-saving", "engaging", "different", "new", "better", "sustainable",
+)  # fmt: skip
 _SINGULAR_OPENINGS: Openings = (
     ("can you suggest", 2.0), ("can you recommend", 1.5), ("could you suggest", 1.5),
-    ("could you recommend", 1.0), ("can you help me find", 1.5), ("can you help me think of", 0.5),
-    ("could you help me find", 0.8), ("can you help me come up with", 0.6), ("is there", 0.5),
-    ("do you know of", 0.3),
+    ("could you recommend", 1.0), ("can you help me find", 1.0), ("could you help me find", 0.5),
+    ("is there", 0.6), ("do you know of", 0.4),
 )  # fmt: skip
 _INDIRECT_OPENINGS: Openings = (
-    ("can you help me figure out", 1.5), ("can you suggest", 1.5), ("could you suggest", 1.0),
-    ("can you help me decide", 1.5), ("can you tell me", 0.8), ("could you help me work out", 0.4),
-    ("do you have any suggestions about", 0.5), ("can you recommend", 0.6),
-    ("could you help me decide", 0.6), ("could you help me figure out", 0.5),
-    ("do you have any tips on", 0.5), ("can you help me think through", 0.4),
+    ("can you suggest", 1.8), ("could you suggest", 1.3), ("can you tell me", 1.0),
+    ("can you recommend", 0.8), ("can you help me decide", 0.7), ("could you help me decide", 0.5),
+    ("can you help me understand", 0.4), ("could you explain", 0.4), ("could you recommend", 0.5),
 )  # fmt: skip
 _KEPT = 0.12
 """Probability that a request keeps its own opening."""
@@ -148,7 +150,8 @@ def reworded(request: str, draws: Draws, *, initial: bool) -> str:
         openings = _SINGULAR_OPENINGS
     else:
         openings = _INDIRECT_OPENINGS
-    return f"{draws.weighted(*_split(openings))} {shape.rest}"
+    opening = draws.weighted(*_split(openings)).format(adjective=draws.pick(ADJECTIVES))
+    return f"{opening} {shape.rest}"
 
 
 @lru_cache(maxsize=64)

@@ -50,7 +50,7 @@ def utterances(topic: Topic) -> Iterator[tuple[str, SampleKind]]:
             yield from ((text, "exposure") for text in exposures(topic, name, value))
             draws = Draws("samples", topic.id, name, value, "minimal pairs")
             for _ in range(3):
-                text = composition.minimal_pair(topic, name, value, draws, initial=False)
+                text = composition.minimal_pair(topic, name, value, draws, composition.generic(draws), initial=False)
                 yield text, "minimal_pair"
     first, second = list(topic.variables)[:2]
     for one, other in product(topic.variables[first].values, topic.variables[second].values):
@@ -74,5 +74,7 @@ def _statements(topic: Topic, pairs: composition.Pairs, count: int) -> tuple[str
     draws = Draws("samples", topic.id, *(part for pair in pairs for part in pair))
     found: dict[str, None] = {}
     while len(found) < count:
-        found[composition.statement(topic, pairs, draws, initial=len(found) % 3 == 0)] = None
+        offered = composition.generic(draws)
+        text = composition.statement(topic, pairs, draws, offered, initial=len(found) % 3 == 0)
+        found[text] = None
     return tuple(found)

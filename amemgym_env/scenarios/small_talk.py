@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amemgym_env.scenarios.composition import without_value
+from amemgym_env.scenarios.composition import Generic, without_value
 from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.scenarios.requests import reworded
 
@@ -52,7 +52,7 @@ _REMARKS: tuple[str, ...] = (
 )
 
 
-def small_talk(draws: Draws, *, initial: bool) -> str:
+def small_talk(draws: Draws, offered: Generic, *, initial: bool) -> str:
     """Return a message of small talk; `initial` for one of period 0."""
     ask = reworded(draws.pick(_REQUESTS), draws, initial=initial)
-    return without_value(ask, _REQUESTS, _REMARKS, draws, initial=initial)
+    return without_value(ask, _REQUESTS, _REMARKS, draws, offered, initial=initial)
