@@ -58,10 +58,10 @@ JOINT_INITIAL: tuple[tuple[str, float], ...] = (
 """Forms of period 0 for two values."""
 
 LATER: tuple[tuple[str, float], ...] = (
-    ("{Ask} {tail}?", 0.6),
-    ("{Ask}? {Says}.", 1.2),
-    ("{Says}. {Ask}?", 1.0),
-    ("{Ask} now that {says}?", 0.6),
+    ("{Ask} {tail}?", 0.18),
+    ("{Ask}? {Says}.", 0.36),
+    ("{Says}. {Ask}?", 0.3),
+    ("{Ask} now that {says}?", 0.18),
     ("{Ask} now that {says} and {reason}?", 0.6),
     ("{Ask} {tail}, especially since {reason}?", 1.0),
     ("{Ask}? {Says}, and {goal}.", 0.9),
@@ -100,6 +100,7 @@ LATER: tuple[tuple[str, float], ...] = (
 )
 """Forms of later periods, with their weights."""
 
+
 class Generic(NamedTuple):
     """The generic phrases among which the draws of one message choose."""
 
@@ -133,9 +134,7 @@ class Parts(NamedTuple):
         return form.format(**slots)
 
 
-def statement(
-    about: Topic, pairs: Pairs, draws: Draws, offered: Generic, *, initial: bool
-) -> str:
+def statement(about: Topic, pairs: Pairs, draws: Draws, offered: Generic, *, initial: bool) -> str:
     """Return a message that exposes one or two values of a topic."""
     values = [about.variables[name].values[value] for name, value in pairs]
     lead = draws.below(len(pairs))
@@ -144,7 +143,11 @@ def statement(
     if len(values) == 2:
         other = values[1 - lead]
         short = initial or draws.chance(0.4)
-        says = f"{says} and {draws.pick(other.says)}" if short else f"{says}, and {draws.pick(other.says)}"
+        says = (
+            f"{says} and {draws.pick(other.says)}"
+            if short
+            else f"{says}, and {draws.pick(other.says)}"
+        )
         tail = f"{tail} and {draws.pick(other.phrases)}"
     variable = about.variables[pairs[lead][0]]
     parts = Parts(
@@ -183,9 +186,7 @@ def minimal_pair(
     return parts.joined(draws.weighted(*_split(INITIAL if initial else LATER)))
 
 
-def question_only(
-    about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bool
-) -> str:
+def question_only(about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bool) -> str:
     """Return a message about a variable that states no value: a follow-up or a neutral opener."""
     variable = about.variables[name]
     ask = _ask(about, name, draws, offered, initial=initial)
@@ -244,6 +245,138 @@ def lowered(sentence: str) -> str:
 
 
 _LOWERED = frozenset(
-    ["A", "About", "After", "All", "An", "And", "Another", "Any", "Apart", "As", "At", "Because", "Before", "Besides", "Between", "Both", "But", "By", "Each", "Either", "Even", "Every", "Everybody", "Everyone", "Everything", "Few", "For", "From", "Half", "He", "Her", "His", "How", "If", "In", "Instead", "It", "It's", "Its", "Just", "Last", "Lately", "Less", "Like", "Many", "More", "Most", "Much", "My", "Neither", "Next", "No", "Nobody", "None", "Nothing", "Now", "Of", "On", "Once", "One", "Only", "Or", "Other", "Others", "Our", "Over", "People", "Quite", "Several", "She", "Since", "So", "Some", "Somebody", "Someone", "Something", "Sometimes", "Such", "Ten", "That", "That's", "The", "Their", "There", "There's", "These", "They", "They're", "Things", "This", "Those", "Though", "Three", "To", "Today", "Tomorrow", "Tonight", "Too", "Twice", "Two", "Under", "Until", "Up", "We", "We'd", "We'll", "We're", "We've", "What", "When", "Where", "Which", "While", "With", "Without", "Yesterday", "You", "Your", "Usually", "Hardly", "Half", "Whenever", "Whatever", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Twelve", "Twenty"]
+    [
+        "A",
+        "About",
+        "After",
+        "All",
+        "An",
+        "And",
+        "Another",
+        "Any",
+        "Apart",
+        "As",
+        "At",
+        "Because",
+        "Before",
+        "Besides",
+        "Between",
+        "Both",
+        "But",
+        "By",
+        "Each",
+        "Either",
+        "Even",
+        "Every",
+        "Everybody",
+        "Everyone",
+        "Everything",
+        "Few",
+        "For",
+        "From",
+        "Half",
+        "He",
+        "Her",
+        "His",
+        "How",
+        "If",
+        "In",
+        "Instead",
+        "It",
+        "It's",
+        "Its",
+        "Just",
+        "Last",
+        "Lately",
+        "Less",
+        "Like",
+        "Many",
+        "More",
+        "Most",
+        "Much",
+        "My",
+        "Neither",
+        "Next",
+        "No",
+        "Nobody",
+        "None",
+        "Nothing",
+        "Now",
+        "Of",
+        "On",
+        "Once",
+        "One",
+        "Only",
+        "Or",
+        "Other",
+        "Others",
+        "Our",
+        "Over",
+        "People",
+        "Quite",
+        "Several",
+        "She",
+        "Since",
+        "So",
+        "Some",
+        "Somebody",
+        "Someone",
+        "Something",
+        "Sometimes",
+        "Such",
+        "Ten",
+        "That",
+        "That's",
+        "The",
+        "Their",
+        "There",
+        "There's",
+        "These",
+        "They",
+        "They're",
+        "Things",
+        "This",
+        "Those",
+        "Though",
+        "Three",
+        "To",
+        "Today",
+        "Tomorrow",
+        "Tonight",
+        "Too",
+        "Twice",
+        "Two",
+        "Under",
+        "Until",
+        "Up",
+        "We",
+        "We'd",
+        "We'll",
+        "We're",
+        "We've",
+        "What",
+        "When",
+        "Where",
+        "Which",
+        "While",
+        "With",
+        "Without",
+        "Yesterday",
+        "You",
+        "Your",
+        "Usually",
+        "Hardly",
+        "Half",
+        "Whenever",
+        "Whatever",
+        "Four",
+        "Five",
+        "Six",
+        "Seven",
+        "Eight",
+        "Nine",
+        "Twelve",
+        "Twenty",
+    ]
 )
 """Words that begin a sentence with a capital and are written small inside one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from amemgym_env.errors import ConfigError, near
 
@@ -48,12 +48,14 @@ DIFFICULTIES: dict[str, Difficulty] = {
 }
 
 
-def named_difficulty(difficulty: str | Difficulty) -> Difficulty:
-    """Return a difficulty by its name, or the given one.
+def named_difficulty(difficulty: str | Difficulty, quiet_messages: str | None = None) -> Difficulty:
+    """Return a difficulty by its name, or the given one, with a kind of quiet messages if given.
 
     Raises:
-        ConfigError: no difficulty has the name.
+        ConfigError: no difficulty has the name, or there is no such kind.
     """
+    if quiet_messages is not None:
+        return replace(named_difficulty(difficulty), quiet_messages=quiet_messages)
     if isinstance(difficulty, Difficulty):
         return difficulty
     if difficulty not in DIFFICULTIES:

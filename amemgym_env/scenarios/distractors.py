@@ -18,6 +18,9 @@ from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import Key, below, permutation
 
+_OTHERS = 20
+"""Other scenarios whose openers one script draws from."""
+
 
 class Quiet(NamedTuple):
     """A quiet message and the topic it is about, if any."""
@@ -103,9 +106,10 @@ class Distractors:
         if kind not in ("other_users", "mixed"):
             return []
         own = {session.query for period in scenario.periods for session in period.sessions}
+        drawn = permutation(len(others), *self._key, "other users")[:_OTHERS]
         foreign = {
             session.query
-            for other in others
+            for other in (others[index] for index in drawn)
             if other.id != scenario.id
             for period in other.periods
             for session in period.sessions

@@ -53,7 +53,9 @@ def statement(about: Topic, pairs: composition.Pairs, draws: Draws, *, initial: 
 def minimal_pair(about: Topic, name: str, value: str, draws: Draws, *, initial: bool) -> str:
     """Return a message that names a value and exposes none."""
     return _chosen(
-        lambda offered: composition.minimal_pair(about, name, value, draws, offered, initial=initial),
+        lambda offered: composition.minimal_pair(
+            about, name, value, draws, offered, initial=initial
+        ),
         weights("minimal_pair", initial=initial),
         draws,
         SCRIPT_DRAWS,
@@ -80,7 +82,12 @@ def small_talk(draws: Draws, *, initial: bool) -> str:
     )
 
 
-def _chosen(compose: Callable[[composition.Generic], str], weight: dict[str, float], draws: Draws, count: int) -> str:
+def _chosen(
+    compose: Callable[[composition.Generic], str],
+    weight: dict[str, float],
+    draws: Draws,
+    count: int,
+) -> str:
     offered = composition.generic(draws)
     texts = [compose(offered) for _ in range(count)]
     scores = [score(text, weight) for text in texts]

@@ -50,7 +50,9 @@ def utterances(topic: Topic) -> Iterator[tuple[str, SampleKind]]:
             yield from ((text, "exposure") for text in exposures(topic, name, value))
             draws = Draws("samples", topic.id, name, value, "minimal pairs")
             for _ in range(3):
-                text = composition.minimal_pair(topic, name, value, draws, composition.generic(draws), initial=False)
+                text = composition.minimal_pair(
+                    topic, name, value, draws, composition.generic(draws), initial=False
+                )
                 yield text, "minimal_pair"
     first, second = list(topic.variables)[:2]
     for one, other in product(topic.variables[first].values, topic.variables[second].values):

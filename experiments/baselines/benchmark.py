@@ -77,6 +77,7 @@ class Bench:
         scenarios: str | Sequence[Scenario],
         *,
         difficulty: str | Difficulty = "default",
+        quiet_messages: str | None = None,
         scripts: int = 1,
         limit: int | None = None,
         script_seed: int = 0,
@@ -90,7 +91,7 @@ class Bench:
             found = GeneratedScenarios(scenarios, limit)
         else:
             found = list(named_scenarios(scenarios, limit))
-        self.difficulty = named_difficulty(difficulty)
+        self.difficulty = named_difficulty(difficulty, quiet_messages)
         self.count = len(found)
         self.scripts = scripts
         source = Scripts(found, self.difficulty, seed=script_seed)

@@ -62,7 +62,11 @@ def run(settings: TrainSettings) -> dict[str, Any]:
                 f"{getattr(settings, name)!r}; nothing may be trained or tuned on them"
             )
     features = FeatureSet(question_blind=settings.question_blind)
-    shared: dict[str, Any] = {"difficulty": settings.difficulty, "features": features}
+    shared: dict[str, Any] = {
+        "difficulty": settings.difficulty,
+        "quiet_messages": settings.quiet_messages,
+        "features": features,
+    }
     progress = TrainProgress(settings.steps * settings.seeds)
     say = progress.say
     say(f"making {settings.validation} ready, which chooses the best checkpoint")
@@ -173,7 +177,11 @@ def _final(
         sets["test"] = Bench(settings.test, **shared)
     if settings.v1 is not None:
         say("making v1.base ready")
-        sets["v1.base"] = Bench(settings.v1, scripts=_V1_SCRIPTS, **shared)
+        sets["v1.base"] = Bench(
+            settings.v1,
+            scripts=_V1_SCRIPTS,
+            **{**shared, "quiet_messages": settings.v1_quiet_messages},
+        )
     seeds: dict[str, list[Scores]] = {}
     baselines: dict[str, dict[str, Scores]] = {}
     controls: dict[str, Scores] = {}

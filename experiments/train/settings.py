@@ -58,6 +58,9 @@ class OwnAlgorithm(Settings):
 Algorithm = Annotated[OnPolicy | OffPolicy | OwnAlgorithm, Field(discriminator="name")]
 
 
+QuietKind = Literal["minimal_pairs", "other_topics", "small_talk", "other_users", "mixed"]
+
+
 class TrainSettings(Settings):
     """Settings of `python -m experiments.train`."""
 
@@ -68,6 +71,8 @@ class TrainSettings(Settings):
     test: str | None
     v1: str | None
     difficulty: DifficultyName
+    quiet_messages: QuietKind
+    v1_quiet_messages: QuietKind
     question_blind: bool
     steps: Count
     seeds: Count

@@ -68,8 +68,9 @@ class Scripts:
         """Return script `number` (>= 0)."""
         turn, place = divmod(number, len(self.scenarios))
         scenario = self.scenarios[place]
-        others = self.scenarios if scenario.library is None else ()
-        return build(scenario, self.difficulty, self.seed + turn, others=others, **self._settings)
+        return build(
+            scenario, self.difficulty, self.seed + turn, others=self.scenarios, **self._settings
+        )
 
 
 class ScriptSource(Protocol):

@@ -99,6 +99,7 @@ class NumberSettings:
         *,
         limit: int | None = None,
         difficulty: str | Difficulty = "default",
+        quiet_messages: str | None = None,
         capacity: int | None = None,
         top_k: Limit = None,
         confusion: float | None = None,
@@ -122,7 +123,7 @@ class NumberSettings:
         Raises:
             ConfigError: a value outside its range; ScenarioError: a scenario breaks a rule.
         """
-        level = named_difficulty(difficulty)
+        level = named_difficulty(difficulty, quiet_messages)
         held = checked_limit("capacity", capacity, level.capacity, least=1)
         if held is None or held > _MOST_ENTRIES:
             raise ConfigError(

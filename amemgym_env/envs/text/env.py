@@ -95,6 +95,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         *,
         limit: int | None = None,
         difficulty: str | Difficulty = "none",
+        quiet_messages: str | None = None,
         capacity: Limit = None,
         top_k: Limit = None,
         rounds_initial: int = 1,
@@ -110,7 +111,7 @@ class AMemGymEnv(gym.Env[Observation, dict[str, Any]]):
         store: StoreFactory = NumpyStore,
         render_mode: str | None = None,
     ) -> None:
-        level = named_difficulty(difficulty)
+        level = named_difficulty(difficulty, quiet_messages)
         self.scenarios = checked_scenarios(scenarios, limit)
         self.capacity = checked_limit("capacity", capacity, level.capacity, least=1)
         self.top_k = checked_limit("top_k", top_k, level.top_k, least=0)

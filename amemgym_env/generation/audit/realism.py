@@ -61,9 +61,7 @@ def plain_figures(scenarios: Sequence[Scenario]) -> dict[str, float]:
     """Return the figures that need no embedding."""
     found = list(openers(scenarios))
     sizes = [len(opener.text.split()) for opener in found]
-    named = [
-        names(opener.text, value) for opener in found for value in opener.exposed.values()
-    ]
+    named = [names(opener.text, value) for opener in found for value in opener.exposed.values()]
     return {
         "words an opener": float(np.mean(sizes)),
         "words an opener, deviation": float(np.std(sizes)),

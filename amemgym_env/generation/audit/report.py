@@ -8,17 +8,22 @@ beside those of the set.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
 
+from amemgym_env.errors import ConfigError
 from amemgym_env.generation.audit.choice_leaks import ChoiceTable, choice_leak, choice_table, joined
-from amemgym_env.generation.audit.exposure_reader import Reader, library_reader
-from amemgym_env.generation.audit.form_leaks import Played, form_leaks, played, scenario_topics
+from amemgym_env.generation.audit.form_leaks import Played, form_leaks, played
+from amemgym_env.generation.audit.realism import plain_figures, similarity_figures
 from amemgym_env.generation.audit.statistics import Counts, contradictions
-from amemgym_env.scenarios.library import Topic
+from amemgym_env.generation.audit.two_sample import FOLDS, halves, two_sample
+from amemgym_env.memory.embedding import DEFAULT, Embedder
+from amemgym_env.memory.wordllama import WordLlamaEmbedder
+from amemgym_env.scenarios.difficulty import QUIET_KINDS, named_difficulty
 from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.script import Script, build
 
@@ -33,7 +38,6 @@ _V1_BASE = {
     "exposures a session": 1.280,
     "changes a period": 4.04,
     "sessions a period": 4.286,
-    "opener and right answer, similarity": 0.213,
     "choices-only classifier above chance": 0.028,
     "first choice above chance": 0.026,
     "longest choice above chance": 0.016,
@@ -41,6 +45,31 @@ _V1_BASE = {
 """Figures of `v1.base`, measured by this file."""
 
 _NO_LIBRARY = "no library texts"
+
+_REALISM: dict[str, tuple[float, float, float]] = {
+    "words an opener": (30, 43, 35.9),
+    "words an opener, deviation": (10, 17, 13.4),
+    "sentences an opener": (1.4, 2.1, 1.74),
+    "openers that ask": (0.85, 1.0, 0.99),
+    "values named by their opener": (0.65, 0.90, 0.82),
+    "values named by the right answer": (0.55, 0.75, 0.68),
+    "openers with a common 5-gram": (0.0, 0.40, 0.30),
+    "same variable more similar, AUC (terms)": (0.85, 0.95, 0.925),
+    "nearest earlier opener is of the same variable (terms)": (0.50, 0.75, 0.64),
+    "nearest question needs the variable (terms)": (0.55, 0.85, 0.70),
+    "similarity to the right answer (terms)": (0.18, 0.30, 0.24),
+    "same variable more similar, AUC (meaning)": (0.84, 1.0, 0.936),
+    "nearest earlier opener is of the same variable (meaning)": (0.56, 0.76, 0.66),
+    "nearest question needs the variable (meaning)": (0.65, 0.85, 0.75),
+    "similarity to the right answer (meaning)": (0.40, 0.52, 0.46),
+}
+"""Bands of the figures of openers, and the value of `v1.base`."""
+
+_READ = 200
+"""Scenarios whose openers are compared with people's."""
+
+_BY_KIND = 40
+"""Scenarios that are played with each kind of quiet messages."""
 
 ScriptOf = Callable[[Scenario], Script]
 
@@ -108,49 +137,44 @@ class Audit(NamedTuple):
 def audit(
     scenarios: Iterable[Scenario],
     script_of: ScriptOf | None = None,
-    reader: Reader | None = None,
     judged: int = JUDGED,
+    reference: Sequence[Scenario] | None = None,
 ) -> Audit:
     """Return the audit of the first `judged` scenarios, which are read once.
 
     `script_of` makes the script whose utterances are judged (default: difficulty `default`, seed
-    0); `reader` says what gives values away (default: the one trained on the topic library).
+    0); `reference` is a set of real users for the two-sample test, which needs scikit-learn.
     """
     stream = iter(scenarios)
     others = list(islice(stream, _OTHERS))
     make = script_of or (lambda scenario: build(scenario, "default", 0, others=others))
     counts, tables = Counts(), list[ChoiceTable]()
     utterances: list[Played] = []
-    quiet: dict[str, dict[str, Topic]] = {"neutral": {}, "distractor": {}}
+    read: list[Scenario] = []
     contradicting: dict[str, None] = {}
     for scenario in islice(chain(others, stream), judged):
         counts.add(scenario)
         tables.append(choice_table([scenario]))
+        if len(read) < _READ:
+            read.append(scenario)
         spoken = list(played(scenario, make(scenario)))
         utterances.extend(spoken)
         for utterance in spoken:
-            if contradictions(scenario, utterance.period, utterance.text):
+            if utterance.exposes and contradictions(scenario, utterance.period, utterance.text):
                 contradicting[utterance.text] = None
-        for kind, text, topic in _quiet_texts(scenario, spoken):
-            quiet[kind].setdefault(text, topic)
-    flagged = {kind: _flagged(texts, reader) for kind, texts in quiet.items()}
     foreign = counts.of_library < counts.scenarios
-    offenders = {
-        "openers that share a stem with their value": (
-            () if foreign else tuple(dict.fromkeys(counts.stems))
-        ),
-        "utterances that contradict the state": tuple(contradicting),
-        **{f"{kind} texts read as giveaways": found for kind, found in flagged.items()},
-    }
     figures = (
         *_validity(counts),
         *_choices(joined(tables)),
         *_forms(utterances, foreign),
-        *_texts(counts, len(contradicting), foreign),
-        *_giveaways(quiet, flagged),
+        *(() if foreign or script_of else _forms_by_kind(read[:_BY_KIND])),
+        *_people(read),
+        *_against(read, reference),
+        *_contradictions(counts, len(contradicting)),
         *_variety(counts),
         *_shape(counts),
     )
+    offenders = {"utterances that contradict the state": tuple(contradicting)}
     named = {name: texts for name, texts in offenders.items() if texts}
     return Audit(counts.scenarios, figures, named, foreign)
 
@@ -182,28 +206,50 @@ def _forms(utterances: list[Played], foreign: bool) -> Iterator[Figure]:
         yield Figure(f"exposing {group} by form, AUC", area, low, high, note=note)
 
 
-def _texts(counts: Counts, contradicting: int, foreign: bool) -> Iterator[Figure]:
-    name = "opener and right answer, similarity"
-    mean = float(np.mean(counts.similarity)) if counts.similarity else float("nan")
-    yield Figure(name, mean, high=_V1_BASE[name] + 0.05, v1_base=_V1_BASE[name])
-    # People name what they speak of; that the library's never do is a promise of its own.
-    most, note = (None, "as people do") if foreign else (0, "")
-    stems = len(set(counts.stems))
-    yield Figure("openers that share a stem with their value", stems, None, most, note=note)
+def _forms_by_kind(scenarios: Sequence[Scenario]) -> Iterator[Figure]:
+    for kind in QUIET_KINDS:
+        if kind == "other_users" and len(scenarios) < 2:
+            continue
+        level = named_difficulty("default", kind)
+        spoken = (
+            utterance
+            for scenario in scenarios
+            for utterance in played(scenario, build(scenario, level, 0, others=scenarios))
+        )
+        for group, area in form_leaks(spoken).items():
+            if group != "follow-ups":
+                yield Figure(f"exposing {group} by form among {kind}, AUC", area, 0.45, 0.55)
+
+
+def _people(scenarios: Sequence[Scenario]) -> Iterator[Figure]:
+    found = plain_figures(scenarios)
+    embedders: dict[str, Embedder] = {"terms": DEFAULT}
+    with suppress(ConfigError):
+        embedders["meaning"] = WordLlamaEmbedder()
+    for name, embedder in embedders.items():
+        for figure, value in similarity_figures(scenarios, embedder).items():
+            found[f"{figure} ({name})"] = value
+    for name, (low, high, real) in _REALISM.items():
+        yield Figure(name, found.get(name, math.nan), low, high, real)
+
+
+def _against(
+    scenarios: Sequence[Scenario], reference: Sequence[Scenario] | None
+) -> Iterator[Figure]:
+    if reference is None or min(len(scenarios), len(reference)) < FOLDS:
+        return
+    ours, own = two_sample(scenarios, reference), halves(reference)
+    note = "real halves: {:.2f}"
+    yield Figure(
+        "two-sample AUC, features", ours.features, None, 0.75, note=note.format(own.features)
+    )
+    yield Figure("two-sample AUC, n-grams", ours.grams, None, 0.90, note=note.format(own.grams))
+
+
+def _contradictions(counts: Counts, contradicting: int) -> Iterator[Figure]:
     known = contradicting if counts.of_library else float("nan")
     note = "" if counts.of_library else _NO_LIBRARY
     yield Figure("utterances that contradict the state", known, high=0, note=note)
-
-
-def _giveaways(
-    quiet: dict[str, dict[str, Topic]], flagged: dict[str, tuple[str, ...]]
-) -> Iterator[Figure]:
-    # The limits are twice what the reader flags by mistake among texts known to be quiet.
-    for kind, limit in (("neutral", 0.08), ("distractor", 0.04)):
-        share = len(flagged[kind]) / len(quiet[kind]) if quiet[kind] else float("nan")
-        note = f"{len(flagged[kind])} of {len(quiet[kind])} distinct"
-        note = note if quiet[kind] else _NO_LIBRARY
-        yield Figure(f"{kind} texts read as giveaways", share, high=limit, note=note)
 
 
 def _variety(counts: Counts) -> Iterator[Figure]:
@@ -228,53 +274,6 @@ def _shape(counts: Counts) -> Iterator[Figure]:
         yield Figure(name, value, low, high, wanted)
     share = counts.gradual / counts.changes if counts.changes else float("nan")
     yield Figure("changes to a neighbouring value", share, note="where values are ordered")
-
-
-def _quiet_texts(scenario: Scenario, spoken: list[Played]) -> Iterator[tuple[str, str, Topic]]:
-    """Yield the texts that should give nothing away, with their kind and the topic they are of.
-
-    Distractors are told from neutral texts by what the library calls them; a text that it does
-    not know counts as neutral, about whatever topic of the scenario it is closest to.
-    """
-    topics = scenario_topics(scenario)
-    if not topics:
-        return
-    homes = {text: topic for topic in topics for text in (*topic.openers, *topic.follow_ups)}
-    pairs = {
-        text: topic
-        for topic in topics
-        for values in topic.variables.values()
-        for value in values.values()
-        for texts in value.distractors.values()
-        for text in texts
-    }
-    for utterance in spoken:
-        if utterance.exposes:
-            continue
-        text = utterance.text
-        if text in pairs:
-            yield "distractor", text, pairs[text]
-        else:
-            yield "neutral", text, homes.get(text) or _closest(text, topics)
-
-
-def _closest(text: str, topics: tuple[Topic, ...]) -> Topic:
-    words = set(text.lower().split())
-
-    def shared(topic: Topic) -> int:
-        return sum(len(words & set(t.lower().split())) for t in (*topic.openers, *topic.questions))
-
-    return max(topics, key=shared)
-
-
-def _flagged(texts: dict[str, Topic], reader: Reader | None) -> tuple[str, ...]:
-    if not texts:
-        return ()
-    judge = reader or library_reader()
-    by_topic: dict[str, tuple[Topic, list[str]]] = {}
-    for text, topic in texts.items():
-        by_topic.setdefault(topic.id, (topic, []))[1].append(text)
-    return tuple(t for topic, group in by_topic.values() for t in judge.giveaways(group, topic))
 
 
 def _row(figure: Figure) -> tuple[str, str, str, str, str]:

@@ -6,15 +6,13 @@ Everything is added up scenario by scenario, so a set is read once, as a stream.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 
-from amemgym_env.memory.embedding import DEFAULT, SCALE, terms
 from amemgym_env.scenarios.library import topic
-from amemgym_env.scenarios.model import Scenario, Session
+from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.samples import stated
 from amemgym_env.scenarios.validation import lints, problems
 
@@ -35,10 +33,6 @@ class Counts:
     exposures: int = 0
     changes: int = 0
     gradual: int = 0
-    similarity: list[float] = field(default_factory=list)
-    """Of each exposing opener to the right answer, at its period, of each question it serves."""
-    stems: list[str] = field(default_factory=list)
-    """Openers that share a stem with the name of a value which they expose."""
     openers: Counter[str] = field(default_factory=Counter)
     distinct: list[float] = field(default_factory=list)
     """Share of distinct openers of each scenario."""
@@ -71,8 +65,6 @@ class Counts:
         texts = [session.query for session in sessions]
         self.openers.update(texts)
         self.distinct.append(len(set(texts)) / max(1, len(texts)))
-        self.stems.extend(text for session in sessions for text in _shared_stems(session))
-        self.similarity.extend(_answer_similarities(scenario))
 
     @property
     def topic_overlap(self) -> float:
@@ -92,26 +84,3 @@ def contradictions(scenario: Scenario, period: int, text: str) -> bool:
         if question.topic is not None
         for variable, value in stated(topic(question.topic), text).items()
     )
-
-
-def _shared_stems(session: Session) -> Iterator[str]:
-    said = set(terms(session.query))
-    for value in session.exposed_states.values():
-        shared = said.intersection(terms(value.replace("_", " ")))
-        if shared:
-            yield f"{value}: {', '.join(sorted(shared))}: {session.query}"
-
-
-def _answer_similarities(scenario: Scenario) -> Iterator[float]:
-    for number, period in enumerate(scenario.periods):
-        rights = scenario.right_choices[number]
-        for index, question in enumerate(scenario.qas):
-            openers = [
-                session.query
-                for session in period.sessions
-                if not session.exposed_states.keys().isdisjoint(question.required_info)
-            ]
-            if openers:
-                answer = question.answer_choices[rights[index]].answer
-                vectors = DEFAULT([answer, *openers]).astype(np.float64)
-                yield from (vectors[1:] @ vectors[0] / SCALE**2).tolist()

@@ -50,7 +50,9 @@ def two_sample(ours: Sequence[Scenario], theirs: Sequence[Scenario]) -> TwoSampl
     theirs_from = 0
     for side in (ours, theirs):
         if len(side) < FOLDS:
-            raise ConfigError(f"two-sample test: expected at least {FOLDS} users, found {len(side)}")
+            raise ConfigError(
+                f"two-sample test: expected at least {FOLDS} users, found {len(side)}"
+            )
         theirs_from = len(texts)
         start = len(texts)
         for number, scenario in enumerate(side):
@@ -100,11 +102,11 @@ _GENERAL = frozenset(GENERAL_WORDS)
 
 def _classifiers() -> tuple[Any, Any, Any]:
     try:
-        from sklearn.ensemble import HistGradientBoostingClassifier  # noqa: PLC0415
-        from sklearn.feature_extraction.text import CountVectorizer  # noqa: PLC0415
-        from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
-        from sklearn.pipeline import make_pipeline  # noqa: PLC0415
-        from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
     except ImportError as error:
         raise ConfigError(
             "two-sample test: scikit-learn is not installed; pip install amemgym-env[audit]"
