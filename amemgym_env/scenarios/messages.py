@@ -1,7 +1,7 @@
 """Messages chosen among several compositions by their form.
 
-A composition draws phrases evenly, and people do not. Of some draws one is chosen, likelier the more
-its form resembles that of real openers. The weights of forms are data: linear log-odds, fitted
+A composition draws phrases evenly, and people do not. Of some draws one is chosen, likelier the
+more its form resembles that of real openers. The weights of forms are data: linear log-odds, fitted
 against figures of twelve users of `v1.base`; no text of theirs is stored.
 """
 
@@ -75,7 +75,7 @@ def question(about: Topic, name: str, draws: Draws, *, initial: bool) -> str:
 def small_talk(draws: Draws, *, initial: bool) -> str:
     """Return a message about nothing that a scenario asks for."""
     return _chosen(
-        lambda: small_talk_draw(draws, offered, initial=initial),
+        lambda offered: small_talk_draw(draws, offered, initial=initial),
         weights("small_talk", initial=initial),
         draws,
         SCRIPT_DRAWS,

@@ -20,31 +20,35 @@ _VERB = re.compile(
     r"^(?:how (?:do|can|could|should|might|would) (?:i|we|you)"
     r"|(?:could|can|would) you (?:help|show|teach) (?:me|us)(?: to| how to)?"
     r"|(?:could|can|would) you (?:tell|explain to) (?:me|us) how (?:to|i can|i could|we can)"
-    r"|what(?:'s| is| would be) (?:the|a) (?:best|good|sensible|easiest|smartest|right) way (?:to|of)"
+    r"|what(?:'s| is| would be) (?:the|a) (?:best|good|sensible|easiest|smartest|right) way"
+    r" (?:to|of)"
     r"|(?:is|are) there (?:a|any) (?:good |simple |easy |sensible )?ways? (?:to|i can|i could)"
     r"|what (?:can|could|should) (?:i|we) do to|any ideas (?:on )?how (?:to|i can|i could))"
     r" (?!best\b|ever\b|know\b|think\b)(?P<rest>[a-z]+(?<!ing) .+)$"
-    r"|^(?:could|can|would) you (?P<bare>(?:plan|sketch|draft|design|choose|pick|find|work out|sort|put"
-    r"|write|outline|set up|make|build|draw|compare|map|organise|organize|list|prepare) .+)$",
+    r"|^(?:could|can|would) you (?P<bare>(?:plan|sketch|draft|design|choose|pick|find|work out|sort"
+    r"|put|write|outline|set up|make|build|draw|compare|map|organise|organize|list|prepare) .+)$",
     re.IGNORECASE,
 )
 _NOUN = re.compile(
     r"^(?:(?:can|could|would) you (?:suggest|recommend|give me|name|list|propose)"
     r"|do you (?:have|know(?: of)?)|are there|have you (?:got )?|any chance of)"
-    r" (?:any |some |a few |me )?(?P<rest>(?!a |an |the |one |two |what |which |how |where |something"
-    r"|somebody|someone|whether |me |good enough)[a-z].+)$"
-    r"|^(?:any|some) (?P<bare>(?:ideas|tips|advice|suggestions|thoughts|tricks|recommendations) .+)$",
+    r" (?:any |some |a few |me )?(?P<rest>(?!a |an |the |one |two |what |which |how |where "
+    r"|something|somebody|someone|whether |me |good enough)[a-z].+)$"
+    r"|^(?:any|some) (?P<bare>(?:ideas|tips|advice|suggestions|thoughts|tricks"
+    r"|recommendations) .+)$",
     re.IGNORECASE,
 )
 _SINGULAR = re.compile(
-    r"^(?:(?:can|could|would) you (?:suggest|recommend|think of|give me|name|propose)|is there|do you have"
-    r"|do you know(?: of)?) (?P<rest>(?:a|an|the|one|something|anything) (?!good way to|way to).+)$"
+    r"^(?:(?:can|could|would) you (?:suggest|recommend|think of|give me|name|propose)|is there"
+    r"|do you have|do you know(?: of)?) "
+    r"(?P<rest>(?:a|an|the|one|something|anything) (?!good way to|way to).+)$"
     r"|^what(?:'s| is| would be) (?P<bare>(?:a|the) .+)$",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(
-    r"^(?:what|who|which .{3,40}?|what kind of .{3,40}?) (?:would|could|might|can|tends? to|works?|makes?|helps?"
-    r"|gives?|suits?) (?!(?:i|we|you|a|an|the|my|our|it|they|people|somebody|other)\b)[a-z]",
+    r"^(?:what|who|which .{3,40}?|what kind of .{3,40}?) (?:would|could|might|can|tends? to"
+    r"|works?|makes?|helps?|gives?|suits?) "
+    r"(?!(?:i|we|you|a|an|the|my|our|it|they|people|somebody|other)\b)[a-z]",
     re.IGNORECASE,
 )
 _INDIRECT = re.compile(
@@ -76,18 +80,18 @@ _VERB_OPENINGS: dict[bool, Openings] = {
 }  # fmt: skip
 _NOUN_OPENINGS: dict[bool, Openings] = {
     True: (
-        ("what are some", 3.5), ("what are some {adjective}", 2.0), ("can you suggest", 1.3),
-        ("can you suggest some", 0.6), ("can you suggest {adjective}", 0.8), ("are there any", 1.2),
+        ("what are some", 3.5), ("what are some {quality}", 2.0), ("can you suggest", 1.3),
+        ("can you suggest some", 0.6), ("can you suggest {quality}", 0.8), ("are there any", 1.2),
         ("can you recommend", 0.9), ("can you recommend some", 0.6), ("do you have any", 0.6),
-        ("could you suggest", 0.4), ("could you recommend {adjective}", 0.4),
+        ("could you suggest", 0.4), ("could you recommend {quality}", 0.4),
     ),
     False: (
         ("can you suggest", 1.4), ("can you suggest some", 0.9), ("could you suggest", 0.9),
         ("could you suggest some", 0.8), ("can you recommend", 0.8), ("can you recommend some", 0.6),
-        ("what are some", 1.5), ("what are some {adjective}", 0.8), ("do you have any", 0.9),
+        ("what are some", 1.5), ("what are some {quality}", 0.8), ("do you have any", 0.9),
         ("could you recommend", 0.5), ("could you recommend some", 0.4),
-        ("can you suggest some {adjective}", 0.6), ("could you suggest {adjective}", 0.5),
-        ("can you help me find {adjective}", 0.6), ("can you help me find", 0.3),
+        ("can you suggest some {quality}", 0.6), ("could you suggest {quality}", 0.5),
+        ("can you help me find {quality}", 0.6), ("can you help me find", 0.3),
         ("can you help me brainstorm", 0.5), ("could you share some", 0.3),
     ),
 }  # fmt: skip
@@ -96,10 +100,21 @@ ADJECTIVES = (
     "sensible", "enjoyable", "reliable", "low-effort", "budget-friendly", "fun", "smart", "helpful",
     "straightforward", "time-saving", "engaging", "different", "new", "better", "sustainable",
 )  # fmt: skip
+QUALITIES = (
+    "good",
+    "helpful",
+    "practical",
+    "useful",
+    "new",
+    "creative",
+    "effective",
+    "more",
+    "different",
+)
 _SINGULAR_OPENINGS: Openings = (
     ("can you suggest", 2.0), ("can you recommend", 1.5), ("could you suggest", 1.5),
     ("could you recommend", 1.0), ("can you help me find", 1.0), ("could you help me find", 0.5),
-    ("is there", 0.6), ("do you know of", 0.4),
+    ("do you have", 0.5),
 )  # fmt: skip
 _INDIRECT_OPENINGS: Openings = (
     ("can you suggest", 1.8), ("could you suggest", 1.3), ("can you tell me", 1.0),
@@ -122,10 +137,12 @@ def _shape(request: str) -> _Shape:
         return _Shape("verb", found["rest"] or found["bare"])
     found = _NOUN.match(request)
     if found:
-        return _Shape("noun", found["rest"] or found["bare"])
+        rest: str = found["rest"] or found["bare"]
+        mass = re.match(r"(?:[a-z-]+ )?(?:advice|help|guidance|inspiration|information)\b", rest)
+        return _Shape("singular" if mass else "noun", f"some {rest}" if mass else rest)
     found = _SINGULAR.match(request)
     if found:
-        rest: str = found["rest"] or found["bare"]
+        rest = found["rest"] or found["bare"]
         return _Shape("singular", re.sub("^anything", "something", rest))
     if _SUBJECT.match(request):
         return _Shape("indirect", request)
@@ -150,7 +167,9 @@ def reworded(request: str, draws: Draws, *, initial: bool) -> str:
         openings = _SINGULAR_OPENINGS
     else:
         openings = _INDIRECT_OPENINGS
-    opening = draws.weighted(*_split(openings)).format(adjective=draws.pick(ADJECTIVES))
+    opening = draws.weighted(*_split(openings)).format(
+        adjective=draws.pick(ADJECTIVES), quality=draws.pick(QUALITIES)
+    )
     return f"{opening} {shape.rest}"
 
 

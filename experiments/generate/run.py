@@ -52,7 +52,10 @@ def generate(settings: GenerateSettings) -> Path:
 
 def audit(settings: GenerateSettings) -> audits.Audit:
     """Return the audit of the set that the settings name."""
-    return audits.audit(scenarios(settings.audit or ""), judged=settings.judged)
+    reference = None if settings.reference is None else list(scenarios(settings.reference))
+    return audits.audit(
+        scenarios(settings.audit or ""), judged=settings.judged, reference=reference
+    )
 
 
 def _print_audit(found: audits.Audit, console: Console) -> None:

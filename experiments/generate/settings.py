@@ -55,6 +55,7 @@ class GenerateSettings(Settings):
     backend: LitellmBackend
     judge_backend: Annotated[LitellmBackend | SameBackend, Field(discriminator="name")]
     audit: str | None
+    reference: str | None
     judged: Count
     judge_sample: Count
 

@@ -16,11 +16,13 @@ from amemgym_env.generation.audit.classifiers import auc, folds, held_out_scores
 from amemgym_env.generation.audit.exposure_reader import THRESHOLD, Reader, library_reader
 from amemgym_env.generation.audit.form_leaks import Played, form_leaks
 from amemgym_env.generation.audit.report import Audit, Figure, audit
+from amemgym_env.generation.audit.two_sample import halves, two_sample
 from amemgym_env.generation.offline.generator import Generator
 from amemgym_env.scenarios import files as scenario_files
 from amemgym_env.scenarios import library as topics
 from amemgym_env.scenarios.model import Scenario
-from amemgym_env.scenarios.script import Kind, Script, build
+from amemgym_env.scenarios.samples import exposures, utterances
+from amemgym_env.scenarios.script import Script, build
 from amemgym_env.seeding import below, uniform
 
 
@@ -35,8 +37,8 @@ def reader() -> Reader:
 
 
 @pytest.fixture(scope="module")
-def honest(items: list[dict[str, Any]], reader: Reader) -> Audit:
-    return audit(scenario_files.parse(items), reader=reader)
+def honest(items: list[dict[str, Any]]) -> Audit:
+    return audit(scenario_files.parse(items))
 
 
 def changed(
@@ -154,25 +156,11 @@ def text(long: bool, number: int) -> str:
     return " ".join(["word"] * (14 + below(6, "length", number) + 6 * long)) + "."
 
 
-def paraphrases(topic: topics.Topic) -> list[str]:
-    """Return unseen first-person giveaways in the words of the topic's own exposures.
-
-    Each joins the beginning of one exposure of a value with the end of another of the same value.
-    """
-    found = []
-    for values in topic.variables.values():
-        for value in values.values():
-            for one, other in zip(value.exposures, value.exposures[1:], strict=False):
-                head, tail = one.rstrip("?.").split(), other.split()
-                found.append(" ".join([*head[: len(head) // 2], "and", *tail[len(tail) // 2 :]]))
-    return found
-
-
 def test_the_reader_knows_giveaways_of_topics_it_has_not_seen(reader: Reader) -> None:
     given, quiet = [], []
     for topic in topics.topics("test"):
-        exposures = [t for t, kind in topics.utterances(topic) if kind == "exposure"]
-        others = [t for t, kind in topics.utterances(topic) if kind not in ("exposure", "joint")]
+        exposures = [t for t, kind in utterances(topic) if kind == "exposure"]
+        others = [t for t, kind in utterances(topic) if kind not in ("exposure", "joint")]
         given.extend(reader.scores(exposures, topic))
         quiet.extend(reader.scores(others, topic))
     assert np.mean(np.array(given) >= THRESHOLD) > 0.65
@@ -201,64 +189,48 @@ def test_the_reader_tells_hand_made_giveaways_from_quiet_texts(reader: Reader) -
     assert scored(GIVEAWAYS).min() > scored(QUIET).max()
 
 
-def test_paraphrases_planted_among_follow_ups_are_found(
-    items: list[dict[str, Any]], reader: Reader
-) -> None:
-    """The planted script says that nothing is given away; the audit does not listen to it."""
-
-    def planted(scenario: Scenario) -> Script:
-        script = build(scenario, "default", 0)
-        named = [question.topic for question in scenario.qas if question.topic is not None]
-        pool = [text for name in named for text in paraphrases(topics.topic(name))]
-        count = 0
-
-        def spoiled(conversation: Any) -> Any:
-            nonlocal count
-            turns = list(conversation.utterances)
-            for place, turn in enumerate(turns):
-                if turn.kind is Kind.FOLLOW_UP and below(3, scenario.id, turn.id) == 0:
-                    turns[place] = turn._replace(text=pool[count % len(pool)])
-                    count += 1
-            return replace(conversation, utterances=tuple(turns))
-
-        periods = tuple(tuple(map(spoiled, period)) for period in script.periods)
-        return replace(script, periods=periods)
-
-    found = audit(scenario_files.parse(items[:20]), script_of=planted, reader=reader)
-    name = "neutral texts read as giveaways"
-    assert not found.figure(name).within
-    assert not found.passed
-    assert len(found.offenders[name]) > 50
-
-
 def test_an_utterance_of_a_value_that_does_not_hold_is_found(
-    items: list[dict[str, Any]], reader: Reader
+    items: list[dict[str, Any]],
 ) -> None:
     def stale(scenario: Scenario) -> Script:
         script = build(scenario, "none", 0)
         name, values = next(iter(scenario.state_schema.items()))
         topic = topics.topic(scenario.qas[0].topic or "")
         other = next(v for v in values if v != scenario.periods[2].state[name])
-        text = topic.variables[name][other].exposures[0]
+        text = exposures(topic, name, other)[0]
         conversation = script.periods[2][0]
         turns = (*conversation.utterances[:-1], conversation.utterances[-1]._replace(text=text))
         row = (replace(conversation, utterances=turns), *script.periods[2][1:])
         return replace(script, periods=(*script.periods[:2], row, *script.periods[3:]))
 
-    found = audit(scenario_files.parse(items[:2]), script_of=stale, reader=reader)
+    found = audit(scenario_files.parse(items[:2]), script_of=stale)
     assert found.figure("utterances that contradict the state").value > 0
 
 
-def test_an_opener_that_names_its_value_is_found(
-    items: list[dict[str, Any]], reader: Reader
-) -> None:
-    def name_it(item: dict[str, Any]) -> None:
-        session = item["periods"][0]["sessions"][0]
-        value = next(iter(session["exposed_states"].values()))
-        session["query"] += " That is " + value.replace("_", " ") + "."
+def test_openers_that_name_nothing_are_found(items: list[dict[str, Any]]) -> None:
+    def silence(item: dict[str, Any]) -> None:
+        for period in item["periods"]:
+            for session in period["sessions"]:
+                session["query"] = "What would you do?"
 
-    found = audit(changed(items[:2], name_it), reader=reader)
-    assert found.figure("openers that share a stem with their value").value == 2
+    found = audit(changed(items[:2], silence))
+    assert found.figure("values named by their opener").value == 0
+    assert not found.figure("words an opener").within
+
+
+def test_the_two_sample_test_tells_one_word_messages_and_not_halves(
+    items: list[dict[str, Any]],
+) -> None:
+    pytest.importorskip("sklearn")
+
+    def shorten(item: dict[str, Any]) -> None:
+        for period in item["periods"]:
+            for session in period["sessions"]:
+                session["query"] = " ".join(session["query"].split()[:8]) + "."
+
+    scenarios = scenario_files.parse(items)
+    assert two_sample(changed(items[:10], shorten), scenarios[10:20]).features > 0.99
+    assert 0.35 < halves(scenarios).features < 0.65
 
 
 def test_the_benchmarks_own_set_has_its_known_figures(real_data: Path) -> None:
@@ -271,14 +243,14 @@ def test_the_benchmarks_own_set_has_its_known_figures(real_data: Path) -> None:
     assert found.figure("first choice above chance").value == pytest.approx(
         0.2568 - 0.2308, abs=1e-4
     )
-    assert np.isnan(found.figure("neutral texts read as giveaways").value)
     assert np.isnan(found.figure("utterances that contradict the state").value)
     # What is ours, or how people write, is no fault of the file; a leak of its choices is one.
     assert {figure.name for figure in found.figures if not figure.within} == {
         "choices-only classifier above chance",
         "first choice above chance",
     }
-    assert found.figure("openers that share a stem with their value").value == 990
+    assert found.figure("values named by their opener").value == pytest.approx(0.82, abs=0.01)
+    assert found.figure("same variable more similar, AUC (terms)").value > 0.9
     assert found.foreign
     assert not found.offenders
 

@@ -7,6 +7,7 @@ import pytest
 from amemgym_env.evaluation.user_audit import TextReader
 from amemgym_env.generation.sets import scenarios as named_scenarios
 from amemgym_env.scenarios.library import topic
+from amemgym_env.scenarios.samples import questions
 from amemgym_env.scenarios.script import build
 
 
@@ -21,12 +22,12 @@ def test_the_reader_on_words_that_it_was_not_trained_on() -> None:
             about = topic(name or "")
             exposures += [
                 bool(reader(text))
-                for variable, values in about.variables.items()
-                if variable in scenario.state_schema
-                for value in values.values()
-                for text in value.exposures
+                for name, variable in about.variables.items()
+                if name in scenario.state_schema
+                for value in variable.values
+                for text in exposures(about, name, value)
             ]
-            follow_ups += [bool(reader(text)) for text in about.follow_ups]
+            follow_ups += [bool(reader(text)) for text in questions(about)]
     print(f"exposures found: {sum(exposures)} of {len(exposures)}")
     print(f"follow-ups taken for a leak: {sum(follow_ups)} of {len(follow_ups)}")
     assert sum(exposures) > 0.65 * len(exposures)

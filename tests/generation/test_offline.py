@@ -14,12 +14,13 @@ import pytest
 
 from amemgym_env.errors import ConfigError
 from amemgym_env.generation.offline.generator import Generator
-from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.generation.offline.settings import BASE, EXTRA, Settings
 from amemgym_env.generation.offline.state_evolution import Course, change_plan
 from amemgym_env.scenarios import files as scenario_files
 from amemgym_env.scenarios import library as topics
 from amemgym_env.scenarios import validation as rules
+from amemgym_env.scenarios.random_stream import Draws
+from amemgym_env.scenarios.samples import stated
 from amemgym_env.scenarios.timestamps import instant
 
 ROOT = Path(__file__).parents[2]
@@ -77,23 +78,19 @@ def test_an_answer_is_one_sentence_of_advice_for_each_of_its_values() -> None:
         material = topics.topic(qa["topic"]).variables
         for choice in qa["answer_choices"]:
             pairs = list(zip(qa["required_info"], choice["state"], strict=True))
-            first, second = (material[name][value].advice for name, value in pairs)
+            first, second = (material[name].values[value].advice for name, value in pairs)
             assert choice["answer"] in {f"{a} {b}" for a in first for b in second}
 
 
-def test_openers_are_the_library_texts_of_the_values_they_expose() -> None:
+def test_openers_state_the_values_they_expose() -> None:
     item = Generator("validation", 3).item(1)
     homes = {v: topics.topic(qa["topic"]) for qa in item["qas"] for v in qa["required_info"]}
     for number, period in enumerate(item["periods"]):
         for session in period["sessions"]:
-            exposed = list(session["exposed_states"].items())
-            topic = homes[exposed[0][0]]
-            if len(exposed) == 2:
-                (first, one), (second, two) = exposed
-                allowed = topic.joint_utterances(first, second, (one, two))
-            else:
-                allowed = topic.variables[exposed[0][0]][exposed[0][1]].exposures
-            assert session["query"] in allowed
+            exposed = session["exposed_states"]
+            assert stated(homes[next(iter(exposed))], session["query"]) == exposed
+            assert 8 <= len(session["query"].split()) <= 100
+            assert "{" not in session["query"]
             assert (session["event"] is None) == (number == 0)
             assert "{" not in (session["event"] or "")
 

@@ -13,9 +13,8 @@ import pytest
 
 from amemgym_env.errors import ConfigError, InputError
 from amemgym_env.memory.embedding import terms
-from amemgym_env.scenarios import entropy_balancing as balance
 from amemgym_env.scenarios import library as topics
-from amemgym_env.scenarios.text_weights import form_weights
+from amemgym_env.scenarios.samples import exposures, stated, utterances
 
 ALL = [topic for split in topics.SPLITS for topic in topics.topics(split)]
 
@@ -30,28 +29,25 @@ def small_topic() -> dict[str, Any]:
     def some(count: int) -> list[str]:
         return [words(next(numbers)) for _ in range(count)]
 
-    variables = {
-        f"tea_{name}": {
-            value: {
-                "exposures": some(5),
-                "events": ["{name} moved.", "{name} stayed."],
-                "advice": some(2),
-                "distractors": {kind: some(1) for kind in topics.DISTRACTOR_KINDS},
-            }
-            for value in ("low", "mid", "high")
-        }
-        for name in ("strength", "sugar")
-    }
-    values = ("low", "mid", "high")
+    def value() -> dict[str, Any]:
+        kinds = {"says": 4, "phrases": 2, "reasons": 3, "details": 3, "quiet": 4, "advice": 3}
+        texts = {kind: some(count) for kind, count in kinds.items()}
+        return {**texts, "events": ["{name} moved.", "{name} stayed."]}
+
     return {
         "id": "tea",
         "domain": "food",
         "fits": {},
-        "variables": variables,
-        "joint": {"tea_strength+tea_sugar": {f"{a}+{b}": some(1) for a in values for b in values}},
         "questions": ["How?", "Why?"],
-        "openers": some(6),
-        "follow_ups": some(6),
+        "variables": {
+            f"tea_{name}": {
+                "requests": some(6),
+                "oblique": some(3),
+                "endings": some(4),
+                "values": {name: value() for name in ("low", "mid", "high")},
+            }
+            for name in ("strength", "sugar")
+        },
     }
 
 
@@ -67,30 +63,35 @@ def test_a_topic_is_read_as_it_stands_in_its_file() -> None:
         "tea_strength": ["low", "mid", "high"],
         "tea_sugar": ["low", "mid", "high"],
     }
-    pair = topic.joint_utterances("tea_strength", "tea_sugar", ("low", "high"))
-    assert list(pair) == document["joint"]["tea_strength+tea_sugar"]["low+high"]
-    assert topic.joint_utterances("tea_sugar", "tea_strength", ("high", "low")) == ()
 
 
-def test_utterances_come_with_their_kinds() -> None:
-    counts = Counter(kind for _, kind in topics.utterances(parsed(small_topic())))
-    assert counts == {
-        "exposure": 30,
-        "joint": 9,
-        "opener": 6,
-        "follow_up": 6,
-        "other_person": 6,
-        "hypothetical": 6,
-        "fell_through": 6,
-        "old_habit": 6,
-    }
+def test_sample_messages_come_with_their_kinds() -> None:
+    counts = Counter(kind for _, kind in utterances(topics.topics("train")[0]))
+    assert counts["exposure"] == 5 * sum(
+        len(variable.values) for variable in topics.topics("train")[0].variables.values()
+    )
+    assert set(counts) == {"exposure", "joint", "minimal_pair", "question"}
+
+
+def test_exposures_state_their_value_and_minimal_pairs_none() -> None:
+    for topic in ALL[::7]:
+        for name, variable in topic.variables.items():
+            for value in variable.values:
+                for text in exposures(topic, name, value):
+                    assert stated(topic, text).get(name) == value, text
+        for text, kind in utterances(topic):
+            if kind in ("minimal_pair", "question"):
+                assert stated(topic, text) == {}, text
 
 
 def test_one_error_lists_all_offenders_of_all_files() -> None:
     first, second = small_topic(), small_topic()
-    first["openers"] = first["openers"][:3]
-    del first["joint"]["tea_strength+tea_sugar"]["mid+mid"]
-    first["variables"]["tea_sugar"]["low"]["events"] = ["Nobody moved.", "{name} had {more}."]
+    first["variables"]["tea_sugar"]["requests"] = first["variables"]["tea_sugar"]["requests"][:3]
+    first["variables"]["tea_strength"]["values"]["mid"]["says"] = [words(9999)]
+    first["variables"]["tea_sugar"]["values"]["low"]["events"] = [
+        "Nobody moved.",
+        "{name} had {more}.",
+    ]
     second["id"] = "coffee"
     second["surplus"] = 1
     with pytest.raises(InputError) as caught:
@@ -99,8 +100,8 @@ def test_one_error_lists_all_offenders_of_all_files() -> None:
     assert lines[0] == "topic files of 'here': 5 problems"
     assert len(lines) == 6
     for expected in (
-        "tea.json, openers: expected at least 6, found 3",
-        "mid+mid: expected at least 1 utterance, found none",
+        "tea.json, variables.tea_sugar.requests: expected at least 6, found 3",
+        "mid.says: expected at least 4, found 1",
         "found 'Nobody moved.'",
         "found '{name} had {more}.'",
         "coffee.json, surplus",
@@ -113,8 +114,11 @@ def test_one_error_lists_all_offenders_of_all_files() -> None:
     [
         (lambda d: d["variables"].pop("tea_sugar"), "variables: expected 2 or 3, found 1"),
         (lambda d: d.update(id="Tea"), "id: expected the file's name"),
-        (lambda d: d["variables"]["tea_sugar"].pop("high"), "expected 3 or 4 values, found 2"),
-        (lambda d: d["openers"].append(d["openers"][0]), "found twice"),
+        (
+            lambda d: d["variables"]["tea_sugar"]["values"].pop("high"),
+            "expected 3 or 4 values, found 2",
+        ),
+        (lambda d: d["variables"]["tea_sugar"]["requests"].append(words(0)), "found twice"),
         (lambda d: d.update(questions=["One?"]), "questions: expected at least 2, found 1"),
         (lambda d: d["fits"].update(needs=["yacht"]), "fits.needs"),
     ],
@@ -161,24 +165,15 @@ def test_ids_are_unique_and_lead_to_their_split() -> None:
             assert topics.topic(topic.id) is topic
 
 
-def test_no_exposure_shares_a_stem_with_its_value() -> None:
-    found = [
-        (value, text)
+def test_most_statements_name_their_value() -> None:
+    named = [
+        not set(terms(text)).isdisjoint(terms(value.replace("_", " ")))
         for topic in ALL
-        for values in topic.variables.values()
-        for value, material in values.items()
-        for text in material.exposures
-        if set(terms(text)) & set(terms(value.replace("_", " ")))
+        for variable in topic.variables.values()
+        for value, material in variable.values.items()
+        for text in material.says
     ]
-    assert found == []
-
-
-def test_utterances_have_one_length_and_plain_punctuation() -> None:
-    for topic in ALL:
-        for text, _ in topics.utterances(topic):
-            assert 14 <= len(text.split()) <= 32, text
-            assert text[-1] in ".?", text
-            assert not set(text) & set('!;:"0123456789'), text
+    assert 0.65 < np.mean(named) < 0.95
 
 
 def test_splits_share_no_text_and_no_near_duplicate() -> None:
@@ -187,10 +182,11 @@ def test_splits_share_no_text_and_no_near_duplicate() -> None:
     splits: list[int] = []
     for number, split in enumerate(topics.SPLITS):
         for topic in topics.topics(split):
-            own = [text for text, _ in topics.utterances(topic)] + list(topic.questions)
-            for values in topic.variables.values():
-                for value in values.values():
+            own = [*topics.phrases(topic), *topic.questions]
+            for variable in topic.variables.values():
+                for value in variable.values.values():
                     own.extend(value.advice)
+            own = [text for text in own if len(text.split()) >= 8]
             texts.extend(own)
             splits.extend([number] * len(own))
     assert near_duplicates(texts, splits) == []
@@ -225,38 +221,3 @@ def near_duplicates(texts: list[str], splits: list[int]) -> list[tuple[str, str]
         for word in rare:
             index[word].append(row)
     return pairs
-
-
-def test_weights_make_forms_alike() -> None:
-    pool = [" ".join(["word"] * n) + end for n in range(10, 31) for end in (".", "?")]
-    wanted = [" ".join(["word"] * n) + "?" for n in range(20, 31)] * 3
-    found = balance.weights([pool], [1.0], wanted, [1.0] * len(wanted))
-    drawn = [balance.order(pool, found, "draw", n)[0] for n in range(600)]
-    assert np.mean([len(text.split()) for text in pool]) == 20
-    assert np.mean([len(text.split()) for text in drawn]) == pytest.approx(25, abs=1)
-    assert np.mean([text.endswith("?") for text in drawn]) > 0.75
-    assert sorted(balance.order(pool, found, "all")) == sorted(pool)
-    assert balance.order(pool, found, 1) == balance.order(pool, found, 1)
-    assert min(found.values()) >= 1 / 16
-    assert max(found.values()) <= 16
-
-
-def test_neutral_texts_of_a_split_have_weights() -> None:
-    topic = topics.topics("validation")[0]
-    for initial in (True, False):
-        found = form_weights(("validation",), initial=initial)
-        assert all(text in found for text in (*topic.openers, *topic.follow_ups))
-
-
-def test_distractors_of_period_0_have_weights_of_their_own() -> None:
-    initial, later = (form_weights(("train",), initial=first) for first in (True, False))
-    assert initial.keys() == later.keys()
-    # Two values told at once are told with fewer questions and commas than one.
-    for mark in ("?", ","):
-        kinds = [(t, k) for topic in topics.topics("train") for t, k in topics.utterances(topic)]
-        texts = [text for text, kind in kinds if kind in topics.DISTRACTOR_KINDS]
-        means = [
-            np.average([mark in text for text in texts], weights=[found[text] for text in texts])
-            for found in (initial, later)
-        ]
-        assert means[0] < means[1]

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from amemgym_env.errors import ConfigError
+from amemgym_env.generation.offline.generator import Generator
 from amemgym_env.scenarios import files as scenario_files
-from amemgym_env.scenarios.difficulty import DIFFICULTIES, Difficulty
+from amemgym_env.scenarios.difficulty import DIFFICULTIES, QUIET_KINDS, Difficulty, named_difficulty
+from amemgym_env.scenarios.library import topic
 from amemgym_env.scenarios.model import Scenario
+from amemgym_env.scenarios.samples import stated
 from amemgym_env.scenarios.script import Kind, Script, build
 from amemgym_env.scenarios.timestamps import instant
 
@@ -75,7 +78,8 @@ def test_whatever_the_difficulty_everything_is_given_away_once_in_time(
 def test_distractors_of_a_set_without_a_library_are_other_users_openers(
     tiny: list[Scenario],
 ) -> None:
-    script = hard(tiny, 0)
+    level = named_difficulty("hard", "other_users")
+    script = build(tiny[0], level, 0, others=tiny)
     others = {
         session.query
         for scenario in tiny[1:]
@@ -85,6 +89,28 @@ def test_distractors_of_a_set_without_a_library_are_other_users_openers(
     texts = [item.text for item in script.utterances if item.kind is Kind.DISTRACTOR]
     assert len(texts) == 2 * DIFFICULTIES["hard"].distractor_sessions
     assert set(texts) <= others
+
+
+@pytest.mark.parametrize("kind", [*QUIET_KINDS, "mixed"])
+def test_every_kind_of_quiet_messages_exposes_nothing(tiny: list[Scenario], kind: str) -> None:
+    generated = [Generator("train", 5).scenario(number) for number in range(2)]
+    for scenario, others in ((tiny[0], tiny), (generated[0], generated)):
+        script = build(scenario, named_difficulty("default", kind), 1, others=others)
+        again = build(scenario, named_difficulty("default", kind), 1, others=others)
+        assert script.utterances == again.utterances
+        quiet = [item for item in script.utterances if item.kind is Kind.DISTRACTOR]
+        assert len(quiet) == 2 * len(script.periods)
+        assert len({item.text for item in quiet}) >= 0.7 * len(quiet)
+        for item in quiet:
+            assert item.exposures == ()
+            for question in scenario.qas:
+                if scenario.library is not None and question.topic is not None:
+                    assert stated(topic(question.topic), item.text) == {}, item.text
+
+
+def test_an_unknown_kind_of_quiet_messages_is_refused() -> None:
+    with pytest.raises(ConfigError, match="quiet_messages: expected one of minimal_pairs"):
+        named_difficulty("default", "loud")
 
 
 def test_a_late_exposure_follows_an_opener_that_gives_nothing_away(tiny: list[Scenario]) -> None:

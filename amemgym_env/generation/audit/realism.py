@@ -151,7 +151,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _answers_name(scenarios: Sequence[Scenario]) -> float:
-    found = []
+    found: list[bool] = []
     for scenario in scenarios:
         for rights in scenario.right_choices:
             for question, right in zip(scenario.qas, rights, strict=True):
