@@ -20,7 +20,7 @@ from amemgym_env.scenarios.requests import reworded
 Pairs = Sequence[tuple[str, str]]
 """(variable, value) pairs."""
 
-OBLIQUE = 0.14
+OBLIQUE = 0.18
 """Share of requests that do not name the topic."""
 PARTNER = 0.25
 """Share of requests from the side of another variable of the topic."""

@@ -113,6 +113,7 @@ class Distractors:
             if other.id != scenario.id
             for period in other.periods
             for session in period.sessions
+            if session.exposed_states.keys().isdisjoint(scenario.state_schema)
         }
         # Sorted, so that a script does not depend on the order of the set.
         rest = sorted(foreign - own)

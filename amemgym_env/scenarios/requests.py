@@ -69,7 +69,8 @@ _VERB_OPENINGS: dict[bool, Openings] = {
     ),
     False: (
         ("can you help me", 6.0), ("could you help me", 2.0),
-        ("can you suggest {adjective} ways to", 1.2), ("could you suggest {adjective} ways to", 1.0),
+        ("can you suggest {adjective} ways to", 1.2),
+        ("could you suggest {adjective} ways to", 1.0),
         ("can you suggest some {adjective} ways to", 0.8), ("can you suggest ways to", 0.3),
         ("what are some {adjective} ways to", 2.2), ("what are some ways to", 0.3),
         ("could you suggest some {adjective} ways to", 0.6), ("how can I", 0.5),
@@ -87,8 +88,9 @@ _NOUN_OPENINGS: dict[bool, Openings] = {
     ),
     False: (
         ("can you suggest", 1.4), ("can you suggest some", 0.9), ("could you suggest", 0.9),
-        ("could you suggest some", 0.8), ("can you recommend", 0.8), ("can you recommend some", 0.6),
-        ("what are some", 1.5), ("what are some {quality}", 0.8), ("do you have any", 0.9),
+        ("could you suggest some", 0.8), ("can you recommend", 0.8),
+        ("can you recommend some", 0.6), ("what are some", 1.5),
+        ("what are some {quality}", 0.8), ("do you have any", 0.9),
         ("could you recommend", 0.5), ("could you recommend some", 0.4),
         ("can you suggest some {quality}", 0.6), ("could you suggest {quality}", 0.5),
         ("can you help me find {quality}", 0.6), ("can you help me find", 0.3),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from itertools import product
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from amemgym_env.scenarios import composition, messages
 from amemgym_env.scenarios.library import Topic
@@ -64,12 +64,40 @@ def utterances(topic: Topic) -> Iterator[tuple[str, SampleKind]]:
 def stated(topic: Topic, text: str) -> dict[str, str]:
     """Return the values that a composed message states, by the clauses of the library in it."""
     lower = text.lower()
-    return {
-        name: value
+    found: dict[str, str] = {}
+    for name, clauses in _clauses(topic):
+        rest = lower
+        for clause in clauses.quiet:
+            rest = rest.replace(clause, "")
+        for value, stating in clauses.stating:
+            if any(clause in rest for clause in stating):
+                found[name] = value
+    return found
+
+
+class _Clauses(NamedTuple):
+    quiet: tuple[str, ...]
+    stating: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@cache
+def _clauses(topic: Topic) -> tuple[tuple[str, _Clauses], ...]:
+    """Return for each variable its clauses in lower case: the quiet ones, and those that state."""
+    every = [m for variable in topic.variables.values() for m in variable.values.values()]
+    quiet = tuple(clause.lower() for material in every for clause in material.quiet)
+    return tuple(
+        (
+            name,
+            _Clauses(
+                quiet,
+                tuple(
+                    (value, tuple(clause.lower() for clause in (*m.says, *m.phrases)))
+                    for value, m in variable.values.items()
+                ),
+            ),
+        )
         for name, variable in topic.variables.items()
-        for value, material in variable.values.items()
-        if any(clause.lower() in lower for clause in (*material.says, *material.phrases))
-    }
+    )
 
 
 def _statements(topic: Topic, pairs: composition.Pairs, count: int) -> tuple[str, ...]:

@@ -162,7 +162,7 @@ def test_what_is_shown_as_right_is_the_stored_right_choice(tiny: list[Scenario])
         ({"difficulty": "brutal"}, "expected one of .*'brutal'"),
         ({"rounds_initial": 0}, "rounds_initial: expected at least 1"),
         ({"rounds_update": -1}, "rounds_update: expected at least 1"),
-        ({"difficulty": "default"}, "at least two scenarios, or difficulty=none"),
+        ({"difficulty": named_difficulty("default", "other_users")}, "at least two scenarios"),
     ],
     ids=["difficulty", "initial", "update", "nothing to distract with"],
 )

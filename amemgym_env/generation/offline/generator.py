@@ -24,7 +24,7 @@ from amemgym_env.scenarios.model import Scenario
 from amemgym_env.scenarios.random_stream import Draws
 from amemgym_env.seeding import Key, digest
 
-_RELATED = 0.6
+_RELATED = 0.9
 """Probability that a user's next topic shares its domain with an earlier one."""
 
 
