@@ -20,7 +20,7 @@ from amemgym_env.scenarios.requests import reworded
 Pairs = Sequence[tuple[str, str]]
 """(variable, value) pairs."""
 
-OBLIQUE = 0.18
+OBLIQUE = 0.24
 """Share of requests that do not name the topic."""
 PARTNER = 0.25
 """Share of requests from the side of another variable of the topic."""
@@ -30,6 +30,9 @@ TRIMMED = 0.15
 
 _OFFERED = 3
 """Generic phrases of a kind for the draws of one message."""
+
+_ASKED = 2
+"""Requests of a variable for the draws of one message."""
 
 _I_WORDS = ("I", "I'm", "I've", "I'd", "I'll")
 
@@ -106,12 +109,16 @@ class Generic(NamedTuple):
 
     goals: Sequence[str]
     trims: Sequence[str]
+    turn: float
+    """Which of a variable's requests are offered, as a number in [0, 1)."""
 
 
 def generic(draws: Draws) -> Generic:
     """Return a few generic phrases, so that no choice among draws can wear one of them out."""
     return Generic(
-        [draws.pick(GOALS) for _ in range(_OFFERED)], [draws.pick(TRIMS) for _ in range(_OFFERED)]
+        [draws.pick(GOALS) for _ in range(_OFFERED)],
+        [draws.pick(TRIMS) for _ in range(_OFFERED)],
+        draws.uniform(),
     )
 
 
@@ -221,7 +228,9 @@ def _ask(about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bo
     if draws.chance(PARTNER):
         name = draws.pick(tuple(about.variables))
     variable = about.variables[name]
-    request = draws.pick(variable.oblique if draws.chance(OBLIQUE) else variable.requests)
+    stock = variable.oblique if draws.chance(OBLIQUE) else variable.requests
+    place = int(offered.turn * len(stock)) + draws.below(_ASKED)
+    request = stock[place % len(stock)]
     text = reworded(request, draws, initial=initial)
     return f"{text} {draws.pick(offered.trims)}" if draws.chance(TRIMMED) else text
 

@@ -54,7 +54,9 @@ class Distractors:
         self._strange = tuple(found for found in topics(split) if found.id not in asked)
         self._foreign = self._foreign_openers(scenario, others, kind)
         kinds = QUIET_KINDS if kind == "mixed" else (kind,)
-        self._kinds = [name for name in kinds if name != "other_users" or self._foreign]
+        self._kinds = [
+            name for name in kinds if name != "other_users" or any(self._foreign.values())
+        ]
         if not self._kinds:
             raise ConfigError(
                 f"quiet_messages: other_users needs a set of at least two scenarios, and "
@@ -80,7 +82,8 @@ class Distractors:
         if kind == "small_talk":
             return Quiet(messages.small_talk(draws, initial=initial), None)
         if kind == "other_users":
-            return Quiet(self._foreign[(number + attempt) % len(self._foreign)], None)
+            stock = self._foreign[initial] or self._foreign[not initial]
+            return Quiet(stock[(number + attempt) % len(stock)], None)
         if kind == "minimal_pairs" and self._own:
             about = self._in_turn(self._own, number)
         else:
@@ -102,19 +105,25 @@ class Distractors:
 
     def _foreign_openers(
         self, scenario: Scenario, others: Sequence[Scenario], kind: str
-    ) -> list[str]:
+    ) -> dict[bool, list[str]]:
+        """Return other users' openers of period 0 (true) and of later periods (false)."""
         if kind not in ("other_users", "mixed"):
-            return []
+            return {True: [], False: []}
         own = {session.query for period in scenario.periods for session in period.sessions}
         drawn = permutation(len(others), *self._key, "other users")[:_OTHERS]
-        foreign = {
-            session.query
-            for other in (others[index] for index in drawn)
-            if other.id != scenario.id
-            for period in other.periods
-            for session in period.sessions
-            if session.exposed_states.keys().isdisjoint(scenario.state_schema)
-        }
+        found: dict[bool, set[str]] = {True: set(), False: set()}
+        for other in (others[index] for index in drawn):
+            if other.id == scenario.id:
+                continue
+            for place, period in enumerate(other.periods):
+                found[place == 0].update(
+                    session.query
+                    for session in period.sessions
+                    if session.exposed_states.keys().isdisjoint(scenario.state_schema)
+                )
+        return {initial: self._mixed(texts - own) for initial, texts in found.items()}
+
+    def _mixed(self, texts: set[str]) -> list[str]:
         # Sorted, so that a script does not depend on the order of the set.
-        rest = sorted(foreign - own)
-        return [rest[i] for i in permutation(len(rest), *self._key, "distractors")]
+        ordered = sorted(texts)
+        return [ordered[i] for i in permutation(len(ordered), *self._key, "distractors")]

@@ -99,7 +99,7 @@ _NOUN_OPENINGS: dict[bool, Openings] = {
 }  # fmt: skip
 ADJECTIVES = (
     "good", "effective", "creative", "practical", "simple", "easy", "affordable", "realistic",
-    "sensible", "enjoyable", "reliable", "low-effort", "budget-friendly", "fun", "smart", "helpful",
+    "sensible", "enjoyable", "reliable", "low-effort", "fun", "smart", "helpful",
     "straightforward", "time-saving", "engaging", "different", "new", "better", "sustainable",
 )  # fmt: skip
 QUALITIES = (
