@@ -9,12 +9,11 @@ statement, or none at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from amemgym_env.scenarios.goals import GOALS, TRIMS
 from amemgym_env.scenarios.library import Topic
-from amemgym_env.scenarios.random_stream import Draws
+from amemgym_env.scenarios.random_stream import Draws, Weighted
 from amemgym_env.scenarios.requests import reworded
 
 Pairs = Sequence[tuple[str, str]]
@@ -104,6 +103,9 @@ LATER: tuple[tuple[str, float], ...] = (
 """Forms of later periods, with their weights."""
 
 
+_INITIAL, _JOINT_INITIAL, _LATER = map(Weighted, (INITIAL, JOINT_INITIAL, LATER))
+
+
 class Generic(NamedTuple):
     """The generic phrases among which the draws of one message choose."""
 
@@ -167,8 +169,8 @@ def statement(about: Topic, pairs: Pairs, draws: Draws, offered: Generic, *, ini
         ending=lowered(draws.pick(variable.endings)),
         goal=draws.pick(offered.goals),
     )
-    forms = JOINT_INITIAL if initial and len(pairs) == 2 else INITIAL if initial else LATER
-    return parts.joined(draws.weighted(*_split(forms)))
+    forms = _JOINT_INITIAL if initial and len(pairs) == 2 else _INITIAL if initial else _LATER
+    return parts.joined(draws.of(forms))
 
 
 def minimal_pair(
@@ -190,7 +192,7 @@ def minimal_pair(
         ending=ending,
         goal=draws.pick(offered.goals),
     )
-    return parts.joined(draws.weighted(*_split(INITIAL if initial else LATER)))
+    return parts.joined(draws.of(_INITIAL if initial else _LATER))
 
 
 def question_only(about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bool) -> str:
@@ -221,7 +223,7 @@ def without_value(
         ending=third,
         goal=draws.pick(offered.goals),
     )
-    return parts.joined(draws.weighted(*_split(INITIAL if initial else LATER)))
+    return parts.joined(draws.of(_INITIAL if initial else _LATER))
 
 
 def _ask(about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bool) -> str:
@@ -233,11 +235,6 @@ def _ask(about: Topic, name: str, draws: Draws, offered: Generic, *, initial: bo
     request = stock[place % len(stock)]
     text = reworded(request, draws, initial=initial)
     return f"{text} {draws.pick(offered.trims)}" if draws.chance(TRIMMED) else text
-
-
-@lru_cache(maxsize=16)
-def _split(forms: tuple[tuple[str, float], ...]) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    return tuple(text for text, _ in forms), tuple(weight for _, weight in forms)
 
 
 def capitalised(text: str) -> str:

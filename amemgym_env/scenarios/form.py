@@ -42,29 +42,38 @@ def features(text: str) -> Iterator[tuple[str, float]]:
     """Yield the non-zero features of a text with their values."""
     found = words(text)
     yield from ((word, 1.0) for word in found if word in _GENERAL)
-    size = text.count(" ") + 1
-    yield f"length {min(size // 4, 16)}", 1.0
+    yield from ((name, 1.0) for name in _classes(text, found))
+    dashes, hyphens = text.count("\u2014") + text.count(" - "), text.count("-")
+    if dashes:
+        yield "a dash", float(min(dashes, 3))
+    if hyphens:
+        yield "a hyphen", float(min(hyphens, 3))
+
+
+def _classes(text: str, found: list[str]) -> tuple[str, ...]:
     sentences = _SENTENCE_END.split(text.strip())
-    yield f"sentences {min(len(sentences), 4)}", 1.0
-    questions = text.count("?")
-    yield f"questions {min(questions, 3)}", 1.0
-    if sentences[0].endswith("?"):
-        yield "question first", 1.0
-    if len(sentences) > 1:
-        yield f"first sentence {min(len(sentences[0].split()) // 5, 7)}", 1.0
-    commas = text.count(",")
-    yield f"commas {min(commas, 4)}", 1.0
-    for mark, count in (("dash", text.count("—") + text.count(" - ")), ("hyphen", text.count("-"))):
-        if count:
-            yield mark, float(min(count, 3))
+    first = sentences[0]
     letters = sum(map(len, found)) / max(1, len(found))
-    yield f"letters {min(max(int(letters * 4), 13), 22)}", 1.0
+    return (
+        f"length {min((text.count(' ') + 1) // 4, 16)}",
+        f"sentences {min(len(sentences), 4)}",
+        f"questions {min(text.count('?'), 3)}",
+        f"commas {min(text.count(','), 4)}",
+        f"letters {min(max(int(letters * 4), 13), 22)}",
+        f"first sentence {min((first.count(' ') + 1) // 5, 7) if len(sentences) > 1 else 'alone'}",
+        "question first" if first.endswith("?") else "statement first",
+    )
 
 
 def score(text: str, weights: Mapping[str, float]) -> float:
-    """Return the weighted sum of the text's features."""
+    """Return the weighted sum of the text's features; `weights` hold none of other words."""
     get = weights.get
-    total = 0.0
-    for name, value in features(text):
-        total += get(name, 0.0) * value
+    found = words(text)
+    total = sum(filter(None, map(get, found)))
+    total += sum(filter(None, map(get, _classes(text, found))))
+    dashes, hyphens = text.count("\u2014") + text.count(" - "), text.count("-")
+    if dashes:
+        total += get("a dash", 0.0) * min(dashes, 3)
+    if hyphens:
+        total += get("a hyphen", 0.0) * min(hyphens, 3)
     return total

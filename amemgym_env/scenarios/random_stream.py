@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from typing import TypeVar
+from itertools import accumulate
+from typing import Generic, TypeVar
 
 from amemgym_env.seeding import Key, generator
 
 T = TypeVar("T")
 
 _BLOCK = 256
+
+
+class Weighted(Generic[T]):
+    """Items with weights, prepared for many draws."""
+
+    def __init__(self, rows: Sequence[tuple[T, float]]) -> None:
+        self.items = tuple(item for item, _ in rows)
+        self.bounds = tuple(accumulate(weight for _, weight in rows))
 
 
 class Draws:
@@ -54,6 +64,11 @@ class Draws:
                 return item
         # Rounding can leave a point of about 1e-16 after the last.
         return next(i for i, w in zip(reversed(items), reversed(weights), strict=True) if w > 0)
+
+    def of(self, table: Weighted[T]) -> T:
+        """Return an item of a prepared table, as likely as its weight."""
+        place = bisect_right(table.bounds, self.uniform() * table.bounds[-1])
+        return table.items[min(place, len(table.items) - 1)]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return the items in a random order."""

@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from amemgym_env.scenarios.random_stream import Draws
+from amemgym_env.scenarios.random_stream import Draws, Weighted
 
 Openings = tuple[tuple[str, float], ...]
 
@@ -123,6 +123,9 @@ _INDIRECT_OPENINGS: Openings = (
     ("can you recommend", 0.8), ("can you help me decide", 0.7), ("could you help me decide", 0.5),
     ("can you help me understand", 0.4), ("could you explain", 0.4), ("could you recommend", 0.5),
 )  # fmt: skip
+_VERBS = {initial: Weighted(rows) for initial, rows in _VERB_OPENINGS.items()}
+_NOUNS = {initial: Weighted(rows) for initial, rows in _NOUN_OPENINGS.items()}
+_SINGULARS, _INDIRECTS = Weighted(_SINGULAR_OPENINGS), Weighted(_INDIRECT_OPENINGS)
 _KEPT = 0.12
 """Probability that a request keeps its own opening."""
 
@@ -162,19 +165,14 @@ def reworded(request: str, draws: Draws, *, initial: bool) -> str:
     if shape.kind == "other" or draws.chance(_KEPT):
         return request
     if shape.kind == "verb":
-        openings = _VERB_OPENINGS[initial]
+        openings = _VERBS[initial]
     elif shape.kind == "noun":
-        openings = _NOUN_OPENINGS[initial]
+        openings = _NOUNS[initial]
     elif shape.kind == "singular":
-        openings = _SINGULAR_OPENINGS
+        openings = _SINGULARS
     else:
-        openings = _INDIRECT_OPENINGS
-    opening = draws.weighted(*_split(openings)).format(
+        openings = _INDIRECTS
+    opening = draws.of(openings).format(
         adjective=draws.pick(ADJECTIVES), quality=draws.pick(QUALITIES)
     )
     return f"{opening} {shape.rest}"
-
-
-@lru_cache(maxsize=64)
-def _split(openings: Openings) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    return tuple(text for text, _ in openings), tuple(weight for _, weight in openings)
