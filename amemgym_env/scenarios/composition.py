@@ -19,7 +19,7 @@ from amemgym_env.scenarios.requests import reworded
 Pairs = Sequence[tuple[str, str]]
 """(variable, value) pairs."""
 
-OBLIQUE = 0.24
+OBLIQUE = 0.2
 """Share of requests that do not name the topic."""
 PARTNER = 0.25
 """Share of requests from the side of another variable of the topic."""
