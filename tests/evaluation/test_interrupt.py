@@ -80,7 +80,7 @@ def test_ctrl_c_begins_no_further_call_scores_what_is_there_and_can_be_continued
 def test_ctrl_c_does_not_wait_for_attempts_that_are_yet_to_come(tmp_path: Path) -> None:
     with ModelServer(scenarios="tiny") as server:
         server.behaviour.faults = Faults(1.0, ("rate_limit",))
-        server.behaviour.retry_after = "600"
+        server.behaviour.retry_after = "100"
         out = tmp_path / "run"
         child = started(command(server, out, "backend.retries=9"))
         deadline = time.monotonic() + 60
