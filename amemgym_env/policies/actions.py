@@ -56,7 +56,10 @@ def checked_action(action: Any, count: int) -> int:
     Raises:
         ActionError: not an integer (or an integer array of one element), or out of range.
     """
-    if type(action) is not int:
+    if type(action) is int:
+        if 0 <= action < count:
+            return action
+    else:
         scalar = isinstance(action, int | np.integer) and not isinstance(
             action, bool | np.timedelta64
         )

@@ -149,8 +149,9 @@ class BaseMemoryEnv(gym.Env[Floats, np.int64], ABC):
             ActionError: not an integer of the action space.
             EpisodeOver: the episode has ended, or none has begun.
         """
-        self._series.check()
-        episode = self.episode
+        episode = self._episode
+        if episode is None or self._series.ended:
+            raise EpisodeOver("the episode is over; call reset() to begin another")
         chosen = checked_action(action, self._actions)
         info: Info = {}
         operations = self._operations(chosen, episode)
@@ -160,7 +161,9 @@ class BaseMemoryEnv(gym.Env[Floats, np.int64], ABC):
         self._episode = episode.advance(Action("", operations)).episode
         accuracies = self._to_next_round()
         terminated = self._episode.over
-        reward = self._rewards.pay(accuracies, terminated, info)
+        reward = 0.0
+        if accuracies or terminated:
+            reward = self._rewards.pay(accuracies, terminated, info)
         truncated = self._series.step(terminated)
         if terminated or truncated:
             info["masked_actions"] = self._masked

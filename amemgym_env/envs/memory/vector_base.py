@@ -193,7 +193,7 @@ class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], 
         if resetting:
             chosen = np.where(self._ended, 0, chosen)
         masked = self.apply(chosen)
-        if masked.any():
+        if masked is not None and np.count_nonzero(masked):
             infos["masked"], infos["_masked"] = masked, masked.copy()
             self._masked += masked
         self._steps += 1
@@ -210,7 +210,7 @@ class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], 
         else:
             truncated = (self._steps >= limit) & ~terminated
             ended = terminated | truncated
-        if ended.any():
+        if np.count_nonzero(ended):
             self._report(ended, terminated, infos)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             if ended.any():
@@ -380,8 +380,8 @@ class BaseMemoryVectorEnv(VectorEnv[Floats, npt.NDArray[np.integer[Any]], Any], 
         """Return the observation space of one environment."""
 
     @abstractmethod
-    def apply(self, actions: Ints) -> Bools:
-        """Apply valid actions, (N,), without rewards; return which were masked, (N,).
+    def apply(self, actions: Ints) -> Bools | None:
+        """Apply valid actions, (N,), without rewards; return which were masked, (N,), or None.
 
         Low-level transition for lookahead on forks; use `step` to play.
         """

@@ -38,10 +38,12 @@ class AMemGymMemoryVectorEnv(BaseMemoryVectorEnv):
         self.feature_names = self.features.feature_names
         return spaces.Box(-LIMIT, LIMIT, (len(self.feature_names),), np.float32)
 
-    def apply(self, actions: Ints) -> Bools:
+    def apply(self, actions: Ints) -> Bools | None:
         """Apply one action per episode; see `BaseMemoryVectorEnv.apply`."""
         episodes = self.episodes
-        masked: Bools = (actions >= _UPDATE) & (episodes.count == 0)
+        masked: Bools | None = None
+        if np.count_nonzero(episodes.count) < self.num_envs:  # some bank is empty
+            masked = (actions >= _UPDATE) & (episodes.count == 0)
         near = episodes.ranking().near_position
         adding = actions == _ADD
         overwrite = np.where(actions == _UPDATE, near, _NOWHERE)
@@ -80,7 +82,7 @@ class AMemGymSlotsVectorEnv(BaseMemoryVectorEnv):
         shape = (1 + self.settings.capacity, len(self.slot_names))
         return spaces.Box(-LIMIT, LIMIT, shape, np.float32)
 
-    def apply(self, actions: Ints) -> Bools:
+    def apply(self, actions: Ints) -> Bools | None:
         """Apply one action per episode; see `BaseMemoryVectorEnv.apply`."""
         episodes = self.episodes
         capacity = self.settings.capacity
