@@ -2,7 +2,7 @@
 
     python tests/test_architecture.py        prints the rooms with their lines, and every arrow
 
-A room is a folder, or a file beside the folders. A sub-room has a row of its own where its
+A room is a folder, or a file next to the folders. A sub-room has a row of its own where its
 neighbours may not all import it. A new file needs no edit here; a new arrow between rooms does.
 """
 
@@ -75,7 +75,7 @@ JOBS: dict[str, str] = {
     "standings": f"{APP} train evaluate generate search evolve report",
     "play": "app",
 }
-"""Room of `experiments` -> the rooms of `experiments` that it may import beside the package's."""
+"""Room of `experiments` -> its rooms that it may import, apart from the package."""
 
 HEAVY = ("litellm", "chromadb", "stable_baselines3", "sb3_contrib", "torch", "hydra", "omegaconf")
 LAZY = ("litellm", "chromadb", "stable_baselines3", "sb3_contrib", "torch", "wordllama")

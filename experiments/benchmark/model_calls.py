@@ -8,7 +8,7 @@ Start the server first: `python tests/server.py --port 8765 --latency 0.05`.
     python -m experiments.load SCENARIOS http://127.0.0.1:8765/v1 --concurrency 1 8 32 128
 
 The run is a whole one, with journals on disk. CPU is that of this process and of those that send
-for it; what it takes to start them is told apart.
+for it; their start-up cost is reported separately.
 """
 
 from __future__ import annotations
